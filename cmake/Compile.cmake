@@ -1,0 +1,26 @@
+# Compiler flags. The numerics contract forbids contraction and fast-math everywhere.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+find_program(SHOAL_CCACHE ccache)
+if(SHOAL_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${SHOAL_CCACHE}")
+endif()
+
+add_compile_options(-ffp-contract=off -fno-fast-math)
+set(SHOAL_WARNINGS -Wall -Wextra -Wshadow -Werror -Wno-unused-parameter)
+
+set(SHOAL_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined or thread")
+if(SHOAL_SANITIZE)
+  add_compile_options(-fsanitize=${SHOAL_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${SHOAL_SANITIZE})
+endif()
+
+# Sources under these folders are compiled for one instruction set and reached only through the
+# run-time dispatch in kernels/cpu; every other file targets the x86-64 baseline.
+set(SHOAL_ISA_avx2 -mavx2 -mfma -mf16c)
+set(SHOAL_ISA_avx512 ${SHOAL_ISA_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
+    -mprefer-vector-width=512)
+set(SHOAL_ISA_amx ${SHOAL_ISA_avx512} -mamx-tile -mamx-int8 -mamx-bf16)

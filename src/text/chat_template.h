@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// ChatTemplate: renders messages with a model's Jinja template into text and token ids.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "nlohmann/json.hpp"
+#include "text/tokenizer.h"
+
+namespace shoal::text {
+
+struct RenderOptions {
+  bool add_generation_prompt = true;
+  absl::Time now = absl::UnixEpoch();  // for strftime_now
+};
+
+// Immutable after Parse, safe from any thread. Rendering is bounded in steps, depth and output size.
+class ChatTemplate {
+ public:
+  virtual ~ChatTemplate() = default;
+  // `messages`: an array of {"role", "content", ...}; `variables` (an object: tools, documents,
+  // chat_template_kwargs) are visible to the template. INVALID_ARGUMENT with the template's line for
+  // what the template refuses (raise_exception) or cannot do.
+  virtual absl::StatusOr<std::string> Render(const nlohmann::json& messages,
+                                             const nlohmann::json& variables,
+                                             const RenderOptions& options) const = 0;
+  // Renders and tokenizes. Only text of the template itself can become a control token: text from
+  // the messages that spells one stays plain text. Exactly one BOS.
+  virtual absl::StatusOr<std::vector<int32_t>> RenderTokens(const Tokenizer& tokenizer,
+                                                            const nlohmann::json& messages,
+                                                            const nlohmann::json& variables,
+                                                            const RenderOptions& options) const = 0;
+};
+
+// Syntax errors are found here, with their line. bos and eos are the spellings templates may use.
+absl::StatusOr<std::unique_ptr<ChatTemplate>> ParseChatTemplate(const std::string& source,
+                                                                const std::string& bos_token,
+                                                                const std::string& eos_token);
+
+}  // namespace shoal::text
