@@ -13,13 +13,13 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
-pkg_check_modules(OPENSSL REQUIRED IMPORTED_TARGET libcrypto)
+pkg_check_modules(LIBCRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 find_library(HTTP_PARSER_LIBRARY http_parser REQUIRED)
 
 # What each folder uses beside the folders of the DAG.
 set(SHOAL_LIBS_base absl::status absl::statusor absl::strings absl::time absl::flat_hash_map
     absl::synchronization yaml-cpp nlohmann_json::nlohmann_json spdlog::spdlog fmt::fmt
-    prometheus-cpp::core PkgConfig::XXHASH PkgConfig::OPENSSL Threads::Threads)
+    prometheus-cpp::core PkgConfig::XXHASH PkgConfig::LIBCRYPTO Threads::Threads)
 set(SHOAL_LIBS_text PkgConfig::PCRE2 PkgConfig::UTF8PROC)
 set(SHOAL_LIBS_router gRPC::grpc++ gRPC::grpc++_reflection ${HTTP_PARSER_LIBRARY})
 set(SHOAL_LIBS_worker gRPC::grpc++ gRPC::grpc++_reflection)
