@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/config_command.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "app/commands.h"
+#include "base/status.h"
+
+namespace shoal::app {
+namespace {
+
+sigset_t TerminationSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+}  // namespace
+
+std::vector<FlagSpec> ConfigFlags() {
+  return {{.name = "set",
+           .placeholder = "KEY=VALUE",
+           .help = "override a key of the config (repeatable)",
+           .repeated = true}};
+}
+
+absl::StatusOr<config::ClusterConfig> ReadConfig(const Flags& flags) {
+  return config::ReadClusterConfig(flags.positional(), flags.GetAll("set"));
+}
+
+absl::StatusOr<std::string> ReadClusterToken(const config::ClusterConfig& config) {
+  if (const char* token = std::getenv("SHOAL_CLUSTER_TOKEN"); token != nullptr) {
+    return std::string(token);
+  }
+  if (config.cluster_token_file.empty()) return std::string();
+  std::ifstream file(config.cluster_token_file);
+  std::string token;
+  if (!file || !std::getline(file, token) || absl::StripAsciiWhitespace(token).empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cluster_token_file '", config.cluster_token_file,
+                     "' cannot be read or is empty; put one secret line into it"));
+  }
+  return std::string(absl::StripAsciiWhitespace(token));
+}
+
+void BlockTerminationSignals() {
+  const sigset_t set = TerminationSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+void WaitForTermination() {
+  const sigset_t set = TerminationSignals();
+  int received = 0;
+  sigwait(&set, &received);
+}
+
+absl::Status Announce(const Flags& flags, const std::string& line) {
+  if (!flags.Has("announce-fd")) return absl::OkStatus();
+  SHOAL_ASSIGN_OR_RETURN(const int64_t fd, flags.GetInt("announce-fd", -1, 3, 1 << 20));
+  const std::string text = line + "\n";
+  const ssize_t written = write(static_cast<int>(fd), text.data(), text.size());
+  close(static_cast<int>(fd));
+  if (written != static_cast<ssize_t>(text.size())) {
+    return absl::InternalError("cannot report to the supervisor: --announce-fd is not writable");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::app

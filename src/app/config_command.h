@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that read a cluster config share.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "app/flags.h"
+#include "base/config/cluster_config.h"
+
+namespace shoal::app {
+
+// Reads the positional CONFIG with its --set overrides.
+absl::StatusOr<config::ClusterConfig> ReadConfig(const Flags& flags);
+
+// The shared token of the cluster: from SHOAL_CLUSTER_TOKEN, else from cluster_token_file, else
+// empty (no token required).
+absl::StatusOr<std::string> ReadClusterToken(const config::ClusterConfig& config);
+
+// Blocks SIGTERM and SIGINT in this and all later threads; call before starting any.
+void BlockTerminationSignals();
+// Waits until one of them arrives.
+void WaitForTermination();
+
+// Writes `line` and a newline to the descriptor named by --announce-fd and closes it; nothing when
+// the flag is absent. The supervisor learns addresses this way.
+absl::Status Announce(const Flags& flags, const std::string& line);
+
+}  // namespace shoal::app
