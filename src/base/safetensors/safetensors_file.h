@@ -17,7 +17,7 @@ namespace shoal::safetensors {
 
 struct TensorInfo {
   std::string name;
-  std::string dtype;           // "F32", "F16", "BF16", ...
+  std::string dtype;  // "F32", "F16", "BF16", ...
   std::vector<int64_t> shape;
   const uint8_t* data = nullptr;
   int64_t bytes = 0;
@@ -35,6 +35,8 @@ class SafetensorsFile {
  private:
   SafetensorsFile() = default;
   absl::Status AddFile(const std::string& path);
+  absl::Status AddShards(const std::string& directory);
+  absl::Status BuildIndex();
 
   std::vector<std::unique_ptr<MappedFile>> files_;
   std::vector<TensorInfo> tensors_;
