@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what Shoal is built, run and tested with: Debian packages, and a Python environment in
-# .venv for scripts and client tests. Idempotent, and quick when nothing is missing.
+# .venv for client tests, and the small model that tests use. Idempotent, and quick when nothing is
+# missing.
 #   scripts/setup.sh            build, run and test
-#   scripts/setup.sh --build    only what building and running needs (no Python environment)
+#   scripts/setup.sh --build    only what building and running needs
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -50,4 +51,5 @@ if [ "$python" = 1 ]; then
     .venv/bin/pip install -q --disable-pip-version-check -r scripts/requirements.txt
     echo "$want" >"$stamp"
   fi
+  scripts/fetch_model.sh
 fi
