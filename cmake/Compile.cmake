@@ -22,5 +22,6 @@ endif()
 # run-time dispatch in kernels/cpu; every other file targets the x86-64 baseline.
 set(SHOAL_ISA_avx2 -mavx2 -mfma -mf16c)
 set(SHOAL_ISA_avx512 ${SHOAL_ISA_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
-    -mprefer-vector-width=512)
+    -mprefer-vector-width=512
+    -Wno-maybe-uninitialized) # GCC 12 warns about its own _mm512_undefined_ps
 set(SHOAL_ISA_amx ${SHOAL_ISA_avx512} -mamx-tile -mamx-int8 -mamx-bf16)

@@ -120,6 +120,15 @@ function(shoal_add_tests)
       add_test(NAME ${folder} COMMAND ${folder}_tests)
     endif()
   endforeach()
+  # Real clients and the scripts' own tests, with the Python of scripts/setup.sh.
+  if(TARGET shoal)
+    foreach(folder clients scripts)
+      add_test(NAME ${folder}
+               COMMAND "${CMAKE_SOURCE_DIR}/.venv/bin/python" -m unittest discover -v -s
+                       "${CMAKE_SOURCE_DIR}/tests/${folder}")
+      set_tests_properties(${folder} PROPERTIES ENVIRONMENT "SHOAL_BINARY=$<TARGET_FILE:shoal>")
+    endforeach()
+  endif()
 endfunction()
 
 # bench/*_bench.cc: one executable each.
