@@ -76,15 +76,15 @@ struct RouterConfig {
   int32_t max_inflight = 1024;        // requests being answered at once
   int32_t max_queue = 1024;           // requests waiting for a replica
   int64_t max_body_bytes = int64_t{8} << 20;
-  std::string api_keys_file;          // one key per line; empty: none needed
+  std::string api_keys_file;  // one key per line; empty: none needed
   std::vector<std::string> cors_origins;
-  int32_t threads = 2;                // for HTTP, and for tokenizing and rendering
+  int32_t threads = 2;  // for HTTP, and for tokenizing and rendering
 };
 
 struct DeadlineConfig {
-  absl::Duration step = absl::Seconds(60);      // work but no step for this long: stalled
-  absl::Duration start = absl::Seconds(120);    // a replica must be ready by then
-  absl::Duration request = absl::Seconds(600);  // a request without its own deadline
+  absl::Duration step = absl::Seconds(60);               // work but no step for this long: stalled
+  absl::Duration start = absl::Seconds(120);             // a replica must be ready by then
+  absl::Duration request = absl::Seconds(600);           // a request without its own deadline
   absl::Duration first_token_retry = absl::Seconds(10);  // bound of retries before the first token
 };
 
