@@ -57,10 +57,10 @@ void BlockTerminationSignals() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-void WaitForTermination() {
+bool WaitForTermination(absl::Duration timeout) {
   const sigset_t set = TerminationSignals();
-  int received = 0;
-  sigwait(&set, &received);
+  const timespec limit = absl::ToTimespec(timeout);
+  return sigtimedwait(&set, nullptr, &limit) > 0;
 }
 
 absl::Status Announce(const Flags& flags, const std::string& line) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "app/flags.h"
 #include "base/config/cluster_config.h"
 
@@ -19,8 +20,8 @@ absl::StatusOr<std::string> ReadClusterToken(const config::ClusterConfig& config
 
 // Blocks SIGTERM and SIGINT in this and all later threads; call before starting any.
 void BlockTerminationSignals();
-// Waits until one of them arrives.
-void WaitForTermination();
+// Waits until one of them arrives (true) or `timeout` has passed (false).
+bool WaitForTermination(absl::Duration timeout);
 
 // Writes `line` and a newline to the descriptor named by --announce-fd and closes it; nothing when
 // the flag is absent. The supervisor learns addresses this way.

@@ -71,7 +71,8 @@ absl::Status Run(const Flags& flags) {
   const std::string grpc = router->grpc_endpoint().ToString();
   log::Info("listening on http://{} and grpc://{}", http, grpc);
   SHOAL_RETURN_IF_ERROR(Announce(flags, absl::StrCat("http://", http, " grpc://", grpc)));
-  WaitForTermination();
+  while (!WaitForTermination(absl::Hours(1))) {
+  }
   log::Info("draining");
   return router->Drain(absl::Seconds(config.drain_seconds));
 }

@@ -12,6 +12,8 @@
 namespace shoal::app {
 namespace {
 
+constexpr absl::Duration kFailureCheck = absl::Milliseconds(500);
+
 absl::StatusOr<size_t> FindReplica(const config::ClusterConfig& config, const std::string& name) {
   for (size_t i = 0; i < config.replicas.size(); ++i) {
     if (config.replicas[i].name == name) return i;
@@ -60,7 +62,10 @@ absl::Status Run(const Flags& flags) {
   const std::string address = worker->endpoint().ToString();
   log::Info("serving {} on {}", options.model_name, address);
   SHOAL_RETURN_IF_ERROR(Announce(flags, address));
-  WaitForTermination();
+  // A failed rank ends this process, so that the supervisor replaces it.
+  while (!WaitForTermination(kFailureCheck)) {
+    SHOAL_RETURN_IF_ERROR(worker->AwaitFailure(absl::ZeroDuration()));
+  }
   log::Info("draining");
   return worker->Drain(absl::Seconds(config.drain_seconds));
 }
