@@ -14,7 +14,7 @@ build_packages=(
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev prometheus-cpp-dev
   libhttp-parser-dev libcurl4-openssl-dev libpcre2-dev libutf8proc-dev libxxhash-dev libssl-dev
 )
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev)
+test_packages=(rsync libgtest-dev libgmock-dev libbenchmark-dev)
 
 packages=("${build_packages[@]}")
 python=1
