@@ -7,8 +7,8 @@ namespace shoal::internal {
 [[noreturn]] void CheckFailed(const char* expression, const char* file, int line);
 }  // namespace shoal::internal
 
-#define SHOAL_CHECK(condition)                                              \
-  do {                                                                      \
-    if (!(condition)) [[unlikely]]                                          \
-      ::shoal::internal::CheckFailed(#condition, __FILE__, __LINE__);       \
+#define SHOAL_CHECK(condition)                                        \
+  do {                                                                \
+    if (!(condition)) [[unlikely]]                                    \
+      ::shoal::internal::CheckFailed(#condition, __FILE__, __LINE__); \
   } while (false)

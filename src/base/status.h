@@ -22,15 +22,14 @@ inline absl::Status Annotate(const absl::Status& status, absl::string_view conte
 #define SHOAL_STATUS_CONCAT(a, b) SHOAL_STATUS_CONCAT_INNER(a, b)
 
 // Returns the status from the enclosing function when it is not OK.
-#define SHOAL_RETURN_IF_ERROR(expression)                            \
-  do {                                                               \
-    if (absl::Status shoal_status = (expression); !shoal_status.ok()) \
-      return shoal_status;                                           \
+#define SHOAL_RETURN_IF_ERROR(expression)                                                  \
+  do {                                                                                     \
+    if (absl::Status shoal_status = (expression); !shoal_status.ok()) return shoal_status; \
   } while (false)
 
 // SHOAL_ASSIGN_OR_RETURN(auto value, Call()): declares value, or returns Call()'s status.
-#define SHOAL_ASSIGN_OR_RETURN(declaration, expression)                                    \
-  auto SHOAL_STATUS_CONCAT(shoal_result_, __LINE__) = (expression);                        \
-  if (!SHOAL_STATUS_CONCAT(shoal_result_, __LINE__).ok())                                  \
-    return SHOAL_STATUS_CONCAT(shoal_result_, __LINE__).status();                          \
+#define SHOAL_ASSIGN_OR_RETURN(declaration, expression)             \
+  auto SHOAL_STATUS_CONCAT(shoal_result_, __LINE__) = (expression); \
+  if (!SHOAL_STATUS_CONCAT(shoal_result_, __LINE__).ok())           \
+    return SHOAL_STATUS_CONCAT(shoal_result_, __LINE__).status();   \
   declaration = std::move(SHOAL_STATUS_CONCAT(shoal_result_, __LINE__)).value()

@@ -60,17 +60,20 @@ absl::StatusOr<YamlNode*> StepIntoList(YamlNode& list, absl::string_view path,
 }
 
 YamlNode* StepIntoMap(YamlNode& map, absl::string_view path, absl::string_view& rest) {
-  YamlNode* found = nullptr;
+  size_t found = 0;
   size_t longest = 0;
   for (size_t i = 0; i < map.keys.size(); ++i) {
     absl::string_view after;
     if (TakeSegment(path, map.keys[i].name, after) && map.keys[i].name.size() > longest) {
-      found = &map.items[i];
+      found = i;
       longest = map.keys[i].name.size();
       rest = after;
     }
   }
-  if (found != nullptr) return found;
+  if (longest > 0) {
+    if (rest.empty()) map.keys[found].line = 0;  // its value will not be the file's
+    return &map.items[found];
+  }
   const absl::string_view segment = path.substr(0, path.find('.'));
   TakeSegment(path, segment, rest);
   map.keys.push_back({.name = std::string(segment), .line = 0});

@@ -20,7 +20,7 @@ void Problems::Add(const std::string& key_path, absl::string_view what) {
 }
 
 void Problems::AddAt(int line, const std::string& key_path, absl::string_view what) {
-  const std::string place = line > 0 ? absl::StrCat(source_, ":", line) : source_ + " and --set";
+  const std::string place = line > 0 ? absl::StrCat(source_, ":", line) : source_ + " with --set";
   const std::string key = key_path.empty() ? "" : absl::StrCat(key_path, ": ");
   problems_.push_back({.line = line, .text = absl::StrCat(place, ": ", key, what)});
 }
