@@ -20,13 +20,14 @@ struct RenderOptions {
   absl::Time now = absl::UnixEpoch();  // for strftime_now
 };
 
-// Immutable after Parse, safe from any thread. Rendering is bounded in steps, depth and output size.
+// Immutable after Parse, safe from any thread. Rendering is bounded in steps, depth and output
+// size.
 class ChatTemplate {
  public:
   virtual ~ChatTemplate() = default;
   // `messages`: an array of {"role", "content", ...}; `variables` (an object: tools, documents,
-  // chat_template_kwargs) are visible to the template. INVALID_ARGUMENT with the template's line for
-  // what the template refuses (raise_exception) or cannot do.
+  // chat_template_kwargs) are visible to the template. INVALID_ARGUMENT with the template's line
+  // for what the template refuses (raise_exception) or cannot do.
   virtual absl::StatusOr<std::string> Render(const nlohmann::json& messages,
                                              const nlohmann::json& variables,
                                              const RenderOptions& options) const = 0;

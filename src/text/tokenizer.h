@@ -2,6 +2,7 @@
 // Tokenizer: text to token ids and back. Immutable after loading, safe from any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,9 +15,19 @@
 
 namespace shoal::text {
 
+// Bytes [begin, end) of a text.
+struct ByteRange {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
 struct EncodeOptions {
-  bool add_special_tokens = true;    // BOS as the model's configuration says; never an EOS
+  // BOS as the model's configuration says, unless the text already begins with it; never an EOS.
+  bool add_special_tokens = true;
   bool parse_special_tokens = true;  // text that spells a control token becomes that token
+  // Where it never does, not even when only a part of the spelling lies inside: text that users
+  // wrote. Sorted, disjoint. The text is otherwise tokenized as one, across these borders.
+  std::vector<ByteRange> plain_ranges;
 };
 
 class Tokenizer {
@@ -42,9 +53,15 @@ class Tokenizer {
 struct TextModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string chat_template;  // empty: none
+  // The spellings a chat template may use, as the model's files name them; empty: none. The tokens
+  // that end generation are tokenizer->eos(), which may be others.
+  std::string bos_token;
+  std::string eos_token;
 };
 
-// From a GGUF file (metadata only) or a Hugging Face directory.
+// From a GGUF file (metadata only) or a Hugging Face directory. Whatever the files ask for that is
+// not built is an INVALID_ARGUMENT naming it; only truncation, padding, an appended EOS and
+// clean_up_tokenization_spaces are left out on purpose, as no prompt or stream wants them.
 absl::StatusOr<TextModel> LoadTextModel(const std::string& path);
 
 }  // namespace shoal::text
