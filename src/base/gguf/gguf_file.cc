@@ -20,8 +20,9 @@ absl::Status Absent(const GgufFile& file, absl::string_view key) {
 
 absl::Status WrongKind(const GgufFile& file, absl::string_view key, const Value& value,
                        absl::string_view wanted) {
-  return absl::InvalidArgumentError(absl::StrCat(file.path(), ": metadata key \"", key, "\" is a ",
-                                                 kKindNames[value.index()], ", not a ", wanted));
+  return absl::InvalidArgumentError(absl::StrCat(file.path(), ": metadata key \"", key,
+                                                 "\" is of type ", kKindNames[value.index()],
+                                                 ", not ", wanted));
 }
 
 }  // namespace
