@@ -19,8 +19,8 @@ namespace shoal::scheduler {
 
 // One KV group: layers of equal retention and shape share a block table.
 struct KvGroupSpec {
-  int32_t window = 0;   // 0: every token is kept; W: only the last W
-  int64_t blocks = 0;   // pool size
+  int32_t window = 0;  // 0: every token is kept; W: only the last W
+  int64_t blocks = 0;  // pool size
 };
 
 struct SchedulerOptions {
@@ -32,7 +32,7 @@ struct SchedulerOptions {
   int32_t max_waiting = 1024;   // queued at most
   int32_t plans_in_flight = 1;  // D
   bool prefix_cache = true;
-  std::string weights_digest;   // root of the block-hash namespace
+  std::string weights_digest;  // root of the block-hash namespace
   // A waiting request's priority rises by one for each such span of waiting (nobody starves).
   absl::Duration priority_step = absl::Seconds(5);
 };
@@ -40,7 +40,8 @@ struct SchedulerOptions {
 struct SchedulerStats {
   int64_t running = 0, waiting = 0;
   int64_t queued_tokens = 0, running_tokens = 0;
-  int64_t blocks_total = 0, blocks_free = 0;  // of the fullest group; free includes reusable cached ones
+  int64_t blocks_total = 0,
+          blocks_free = 0;  // of the fullest group; free includes reusable cached ones
   int64_t preemptions = 0;
   int64_t prefix_query_tokens = 0, prefix_hit_tokens = 0;
   int64_t dropped_results = 0;  // results of sequences that had ended
