@@ -15,11 +15,11 @@
 namespace shoal::worker {
 
 struct WorkerOptions {
-  std::string model_name;   // the name clients use
+  std::string model_name;  // the name clients use
   std::string model_path;
   config::ReplicaConfig replica;
   config::DeadlineConfig deadlines;
-  config::Endpoint listen;  // port 0: chosen by the system
+  config::Endpoint listen;    // port 0: chosen by the system
   std::string cluster_token;  // empty: none required
 };
 
@@ -32,6 +32,9 @@ class Worker {
   // Stops admitting, waits until every sequence has ended or `timeout` passed, then stops. OK when
   // accepted == ended and all KV blocks are free again.
   virtual absl::Status Drain(absl::Duration timeout) = 0;
+  // Waits until a rank has failed and returns why, or OK after `timeout`. A failed worker has ended
+  // its sequences with an error and admits none: its process is to be replaced.
+  virtual absl::Status AwaitFailure(absl::Duration timeout) = 0;
 };
 
 // Loads the model and serves. Errors name the key to change when memory does not suffice.

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/profile.h"
+
+#include <openssl/sha.h>
+
+#include <array>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "kernels/attention.h"
+#include "kernels/backend.h"
+
+namespace shoal::worker {
+namespace {
+
+constexpr int64_t kCpuShards = 24;
+
+bool HasBlockQuantisedMatrix(const model::ModelFile& model) {
+  for (const model::ModelFile::TensorInfo& tensor : model.tensors()) {
+    if (!tensor.type.empty() && tensor.type[0] == 'Q') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<model::NumericsOptions> ResolveNumerics(const model::ModelFile& model,
+                                                       const config::ReplicaConfig& replica) {
+  model::NumericsOptions options;
+  options.shards = replica.numerics.shards > 0 ? replica.numerics.shards : kCpuShards;
+  const std::string& activation = replica.numerics.activation;
+  if (activation == "float32") {
+    options.activation = kernels::Activation::kF32;
+  } else if (activation == "int8") {
+    options.activation = kernels::Activation::kI8;
+  } else if (activation == "auto") {
+    options.activation =
+        HasBlockQuantisedMatrix(model) ? kernels::Activation::kI8 : kernels::Activation::kF32;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("numerics.activation '", activation, "' is not one of auto, float32, int8"));
+  }
+  const std::string& dtype = replica.engine.kv.dtype;
+  if (dtype == "float32") {
+    options.kv_dtype = kernels::DType::kF32;
+  } else if (dtype == "float16") {
+    options.kv_dtype = kernels::DType::kF16;
+  } else if (dtype == "auto") {
+    options.kv_dtype = options.activation == kernels::Activation::kF32 ? kernels::DType::kF32
+                                                                       : kernels::DType::kF16;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("engine.kv.dtype '", dtype, "' is not one of auto, float32, float16"));
+  }
+  return options;
+}
+
+std::string SystemFingerprint(const std::string& weights_digest, const std::string& device,
+                              const model::NumericsOptions& numerics) {
+  const std::string profile = absl::StrCat(
+      "weights=", weights_digest, ";numerics=", kernels::kNumericsVersion, ";device=", device,
+      ";shards=", numerics.shards, ";activation=", static_cast<int>(numerics.activation),
+      ";kv=", kernels::Name(numerics.kv_dtype), ";kv_layout=", kernels::kKvLayoutVersion);
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
+  SHA256(reinterpret_cast<const unsigned char*>(profile.data()), profile.size(), digest.data());
+  constexpr size_t kBytes = 8;
+  return absl::StrCat("fp_", absl::BytesToHexString(absl::string_view(
+                                 reinterpret_cast<const char*>(digest.data()), kBytes)));
+}
+
+}  // namespace shoal::worker
