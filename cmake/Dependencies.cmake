@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(Protobuf REQUIRED)
+find_package(OpenSSL REQUIRED)  # gRPC's targets name its targets
 find_package(gRPC CONFIG REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)

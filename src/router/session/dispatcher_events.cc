@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dispatcher: what replicas report and what sessions answer.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "router/session/dispatcher.h"
+
+namespace shoal::router {
+
+void Dispatcher::OnFleetEvent(FleetEvent event, absl::Time now) {
+  const size_t replica = event.replica;
+  for (SequenceDeltaValue& delta : fleet_->OnEvent(std::move(event), now)) {
+    OnDelta(replica, std::move(delta), now);
+  }
+}
+
+void Dispatcher::OnDelta(size_t replica, SequenceDeltaValue delta, absl::Time now) {
+  const auto wire = wires_.find(delta.wire_id);
+  if (wire == wires_.end()) {
+    metrics_.OnLateTokens(static_cast<int64_t>(delta.tokens.size()));
+    return;
+  }
+  const WireRef ref = wire->second;
+  Active& active = active_.at(ref.id);
+  const Sequence& sequence = active.session->sequence(ref.sequence);
+  if (sequence.replica() != replica || sequence.attempt() != delta.attempt) {
+    metrics_.OnLateTokens(static_cast<int64_t>(delta.tokens.size()));
+    return;
+  }
+  const auto tokens = static_cast<int64_t>(delta.tokens.size());
+  if (tokens > 0) {
+    absl::Time& last = active.last_token[static_cast<size_t>(ref.sequence)];
+    if (last == absl::InfinitePast()) {
+      metrics_.OnFirstToken(now - active.session->spec().arrival);
+    } else {
+      metrics_.OnNextTokens((now - last) / tokens, tokens);
+    }
+    last = now;
+  }
+  Actions actions = active.session->OnDelta(ref.sequence, std::move(delta), now);
+  const bool cancelled = std::any_of(
+      actions.cancels.begin(), actions.cancels.end(),
+      [&ref](const CancelAction& cancel) { return cancel.sequence == ref.sequence; });
+  if (!cancelled && !active.session->sequence(ref.sequence).active()) {
+    ForgetWire(active, ref.sequence, replica, /*tell_worker=*/false);
+  }
+  Carry(ref.id, std::move(actions), now);
+}
+
+void Dispatcher::HandleLost(absl::Time now) {
+  for (const auto& [replica, reason] : fleet_->TakeLost(now)) {
+    std::vector<WireRef> hit;
+    for (const auto& [wire_id, ref] : wires_) {
+      if (active_.at(ref.id).session->sequence(ref.sequence).replica() == replica) {
+        hit.push_back(ref);
+      }
+    }
+    metrics_.OnReplicaLost(static_cast<int64_t>(hit.size()));
+    for (const WireRef& ref : hit) {
+      const auto it = active_.find(ref.id);
+      if (it == active_.end()) continue;  // a sibling's end took it along
+      ForgetWire(it->second, ref.sequence, replica, /*tell_worker=*/true);
+      Carry(ref.id, it->second.session->OnReplicaLost(ref.sequence, reason, now), now);
+    }
+  }
+}
+
+void Dispatcher::ExpireDeadlines(absl::Time now) {
+  std::vector<uint64_t> expired;
+  for (const auto& [id, active] : active_) {
+    if (active.session->spec().deadline <= now) expired.push_back(id);
+  }
+  for (const uint64_t id : expired) {
+    Carry(id, active_.at(id).session->Fail(
+                  absl::DeadlineExceededError("the request's deadline passed")),
+          now);
+  }
+}
+
+void Dispatcher::Carry(uint64_t id, Actions actions, absl::Time now) {
+  Active& active = active_.at(id);
+  Session& session = *active.session;
+  for (const CancelAction& cancel : actions.cancels) {
+    ForgetWire(active, cancel.sequence, cancel.replica, /*tell_worker=*/true);
+  }
+  metrics_.OnRetries(actions.retries);
+  metrics_.OnLateTokens(actions.overrun_tokens);
+  bool keeps_up = true;
+  for (ChoiceEvent& event : actions.events) {
+    if (keeps_up) keeps_up = active.sink->OnChoice(std::move(event));
+  }
+  for (const int32_t sequence : actions.routes) unrouted_.push_back({id, sequence});
+  if (!actions.end.has_value()) {
+    retry_budget_ -= actions.retries;
+    absl::Status failure;
+    if (!keeps_up) {
+      failure = absl::CancelledError("the client reads too slowly");
+    } else if (actions.retries > 0 && retry_budget_ < 0) {
+      failure = absl::UnavailableError("replicas failed and the retry budget is spent");
+    }
+    if (!failure.ok()) Carry(id, session.Fail(failure), now);
+    return;
+  }
+  retry_budget_ = std::max(retry_budget_, 0.0);
+  metrics_.OnEnd(session.spec(), *actions.end, now);
+  const EndEvent& end = *actions.end;
+  log::Info("request {} {}: {} prompt ({} cached), {} completion tokens{}{}", session.spec().label,
+            end.status.ok() ? "ended" : "failed", end.usage.prompt_tokens, end.usage.cached_tokens,
+            end.usage.completion_tokens, end.status.ok() ? "" : ": ",
+            end.status.ok() ? std::string() : end.status.ToString());
+  for (const uint64_t wire_id : active.wire_ids) SHOAL_CHECK(wire_id == 0);
+  if (active.started) --started_;
+  const std::shared_ptr<ClientSink> sink = std::move(active.sink);
+  active_.erase(id);
+  sink->OnEnd(*std::move(actions.end));
+  absl::MutexLock lock(&mutex_);
+  ended_.fetch_add(1);
+}
+
+}  // namespace shoal::router
