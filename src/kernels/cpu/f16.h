@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact widening of 16-bit floats with integer operations only, so that it does not depend on the
-// float mode. Not for files built for one instruction set.
+// Conversions of 16-bit floats that do not depend on the float mode's treatment of denormals. Not
+// for files built for one instruction set.
 #pragma once
 
 #include <bit>
@@ -24,6 +24,49 @@ inline float F16ToFloat(uint16_t half) {
   return std::bit_cast<float>(sign | shifted_exponent << 23 | (mantissa & 0x3FFu) << 13);
 }
 
+// Float to the nearest half, ties to even; finite and infinite values beyond the range saturate at
+// +-65504, NaN stays NaN (quiet, upper payload bits kept).
+inline uint16_t FloatToF16Saturating(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  uint32_t magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) {
+    return static_cast<uint16_t>(sign | 0x7E00u | ((magnitude >> 13) & 0x1FFu));
+  }
+  if (magnitude > 0x477FE000u) magnitude = 0x477FE000u;
+  if (magnitude >= 0x38800000u) {  // a normal half
+    magnitude += 0xFFFu + ((magnitude >> 13) & 1u);
+    return static_cast<uint16_t>(sign | ((magnitude >> 13) - (112u << 10)));
+  }
+  // In units of the smallest denormal half, rounded by adding 2^23.
+  const float scaled = std::bit_cast<float>(magnitude) * 0x1p24F + 0x1p23F;
+  return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(scaled) & 0x7FFFFFu));
+}
+
 inline float Bf16ToFloat(uint16_t value) { return std::bit_cast<float>(uint32_t{value} << 16); }
+
+// Rounds to the nearest even half; what is too large becomes infinity, NaN stays NaN.
+inline uint16_t F32ToF16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 16 & 0x8000u;
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00);
+  if (magnitude >= 0x477FF000u) return static_cast<uint16_t>(sign | 0x7C00);
+  const uint32_t significand = (magnitude & 0x7FFFFFu) | 0x800000u;
+  uint32_t shift = 13;
+  uint32_t half = 0;
+  const uint32_t exponent = magnitude >> 23;
+  if (exponent >= 113) {
+    half = (exponent - 113) << 10;  // the significand's leading bit adds one more
+  } else {
+    shift += 113 - exponent;
+    if (shift > 25) return static_cast<uint16_t>(sign);
+  }
+  half += significand >> shift;
+  const uint32_t rest = significand & ((1u << shift) - 1);
+  const uint32_t middle = 1u << (shift - 1);
+  if (rest > middle || (rest == middle && (half & 1) != 0)) ++half;
+  return static_cast<uint16_t>(sign | half);
+}
 
 }  // namespace shoal::kernels::cpu

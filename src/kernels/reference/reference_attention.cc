@@ -16,7 +16,7 @@ double Load(const KvPool& pool, const uint8_t* span, int64_t index) {
   if (pool.layout.dtype == DType::kF32) {
     return double{reinterpret_cast<const float*>(span)[index]};
   }
-  return double{cpu::F16ToF32(reinterpret_cast<const uint16_t*>(span)[index])};
+  return double{cpu::F16ToFloat(reinterpret_cast<const uint16_t*>(span)[index])};
 }
 
 void Store(const KvPool& pool, uint8_t* span, int64_t index, float value) {
@@ -24,8 +24,7 @@ void Store(const KvPool& pool, uint8_t* span, int64_t index, float value) {
     reinterpret_cast<float*>(span)[index] = value;
     return;
   }
-  reinterpret_cast<uint16_t*>(span)[index] =
-      cpu::F32ToF16(std::isnan(value) ? value : std::clamp(value, -65504.0F, 65504.0F));
+  reinterpret_cast<uint16_t*>(span)[index] = cpu::FloatToF16Saturating(value);
 }
 
 class ReferenceAttentionOps final : public AttentionOps {

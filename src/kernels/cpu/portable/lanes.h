@@ -13,37 +13,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
+
+#include "kernels/cpu/f16.h"
 
 namespace shoal::kernels::cpu::portable {
-
-inline float HalfToFloat(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t exponent = (half >> 10) & 31;
-  const uint32_t mantissa = half & 0x3FF;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000 | (mantissa << 13));
-  if (exponent != 0) {
-    return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-  }
-  const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | sign);
-}
-
-inline uint16_t FloatToHalf(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = (bits >> 16) & 0x8000;
-  uint32_t magnitude = bits & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000) {
-    return static_cast<uint16_t>(sign | 0x7E00 | ((magnitude >> 13) & 0x1FF));
-  }
-  if (magnitude > 0x477FE000) magnitude = 0x477FE000;  // saturates at 65504
-  if (magnitude >= 0x38800000) {                       // a normal half
-    magnitude += 0xFFF + ((magnitude >> 13) & 1);
-    return static_cast<uint16_t>(sign | ((magnitude >> 13) - (112 << 10)));
-  }
-  const float scaled = std::bit_cast<float>(magnitude) * 0x1p24F + 0x1p23F;
-  return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(scaled) & 0x7FFFFF));
-}
 
 struct Lanes16 {
   static constexpr int kBlockRows = 6;     // rows and vectors of a register block of the
@@ -67,10 +40,10 @@ struct Lanes16 {
     return Make([p, n](int i) { return i < n ? p[i] : 0.0F; });
   }
   static Lanes16 LoadHalf(const uint16_t* p) {
-    return Make([p](int i) { return HalfToFloat(p[i]); });
+    return Make([p](int i) { return F16ToFloat(p[i]); });
   }
   static Lanes16 LoadHalfMasked(const uint16_t* p, int n) {
-    return Make([p, n](int i) { return i < n ? HalfToFloat(p[i]) : 0.0F; });
+    return Make([p, n](int i) { return i < n ? F16ToFloat(p[i]) : 0.0F; });
   }
   // p[0] in lanes 0 and 1, p[1] in lanes 2 and 3, ... p[7].
   static Lanes16 LoadDuplicated(const float* p) {
@@ -85,7 +58,7 @@ struct Lanes16 {
     for (int i = 0; i < n; ++i) p[i] = lane[i];
   }
   void StoreHalfMasked(uint16_t* p, int n) const {
-    for (int i = 0; i < n; ++i) p[i] = FloatToHalf(lane[i]);
+    for (int i = 0; i < n; ++i) p[i] = FloatToF16Saturating(lane[i]);
   }
 };
 
