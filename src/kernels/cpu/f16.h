@@ -45,28 +45,4 @@ inline uint16_t FloatToF16Saturating(float value) {
 
 inline float Bf16ToFloat(uint16_t value) { return std::bit_cast<float>(uint32_t{value} << 16); }
 
-// Rounds to the nearest even half; what is too large becomes infinity, NaN stays NaN.
-inline uint16_t F32ToF16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = bits >> 16 & 0x8000u;
-  const uint32_t magnitude = bits & 0x7FFFFFFFu;
-  if (magnitude > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00);
-  if (magnitude >= 0x477FF000u) return static_cast<uint16_t>(sign | 0x7C00);
-  const uint32_t significand = (magnitude & 0x7FFFFFu) | 0x800000u;
-  uint32_t shift = 13;
-  uint32_t half = 0;
-  const uint32_t exponent = magnitude >> 23;
-  if (exponent >= 113) {
-    half = (exponent - 113) << 10;  // the significand's leading bit adds one more
-  } else {
-    shift += 113 - exponent;
-    if (shift > 25) return static_cast<uint16_t>(sign);
-  }
-  half += significand >> shift;
-  const uint32_t rest = significand & ((1u << shift) - 1);
-  const uint32_t middle = 1u << (shift - 1);
-  if (rest > middle || (rest == middle && (half & 1) != 0)) ++half;
-  return static_cast<uint16_t>(sign | half);
-}
-
 }  // namespace shoal::kernels::cpu

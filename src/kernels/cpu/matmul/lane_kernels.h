@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matmul parts that are equal on every vector instruction set, written over a class `Lanes` of 16
-// floats (avx2/matmul_lanes.h, avx512/matmul_lanes.h). Only templates over Lanes live here: each instruction set
-// has its own type and so its own instantiations, which nothing else can link to.
+// floats (avx2/matmul_lanes.h, avx512/matmul_lanes.h). Only templates over Lanes live here: each
+// instruction set has its own type and so its own instantiations, which nothing else can link to.
 #pragma once
 
 #include <cstdint>

@@ -132,8 +132,8 @@ struct Job {
   const CpuMatrix& weight;
   const MatMulKernels& kernels;
   Isa isa;
-  PackedInput int8_input;
-  PackedInput float32_input;
+  PackedInput int8_input = {};
+  PackedInput float32_input = {};
   Tensor out;
   MatMulResult result;
 };
