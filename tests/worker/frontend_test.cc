@@ -116,7 +116,11 @@ struct Seen {
 class TestRouter {
  public:
   explicit TestRouter(const std::string& address, const std::string& token = "") {
-    channel_ = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
+    // One connection each, whose window does not grow beyond what is read.
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
     stub_ = v1::Worker::NewStub(channel_);
     if (!token.empty()) call_.AddMetadata(kClusterTokenKey, token);
     call_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
