@@ -191,7 +191,7 @@ std::vector<Point> Points(const std::vector<std::string>& isas, bool pairwise) {
 
 TEST(Exactness, TinyQuantisedModelGivesTheSameBitsAtEveryPoint) {
   const std::vector<std::string> isas = AvailableIsas();
-  RunMatrix({.name = "tiny-q4_1", .path = Golden("gguf-q4_1.gguf"), .length_max = 1200}, kRequests,
+  RunMatrix({.name = "tiny-q4_1", .path = Golden("tiny-q4_1/tiny-q4_1.gguf"), .length_max = 1200}, kRequests,
             "portable", Points(isas, true));
 }
 
