@@ -80,6 +80,8 @@ absl::StatusOr<ClusterConfig> ReadClusterConfig(const std::string& path,
   TreeBinder binder(tree, "", absolute.parent_path().string(), problems);
   BindCluster(binder, config);
   binder.Finish();
+  // Rules between keys are checked once each key is right by itself: no error for another's sake.
+  SHOAL_RETURN_IF_ERROR(problems.ToStatus());
   Validate(config, problems);
   SHOAL_RETURN_IF_ERROR(problems.ToStatus());
   return config;

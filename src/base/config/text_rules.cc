@@ -77,6 +77,7 @@ std::string TextProblem(const YamlNode& scalar, const TextRule& rule) {
   if (text.empty()) return "is empty: leave the key out instead";
   if (text.size() > kTextBytesMax) return absl::StrCat("is longer than ", kTextBytesMax, " bytes");
   if (HasControls(text)) return "has control characters";
+  if (text.front() == ' ' || text.back() == ' ') return "begins or ends with a space";
   if (!rule.choices.empty()) {
     if (std::find(rule.choices.begin(), rule.choices.end(), text) != rule.choices.end()) return "";
     if (std::find(rule.later.begin(), rule.later.end(), text) != rule.later.end()) {

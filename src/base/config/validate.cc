@@ -22,7 +22,6 @@ template <typename Item>
 void CheckNames(const std::string& list, const std::vector<Item>& items, Problems& problems) {
   std::map<std::string, size_t> first;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].name.empty()) continue;  // reported where it is missing
     const auto [entry, is_new] = first.emplace(items[i].name, i);
     if (!is_new) {
       problems.Add(absl::StrCat(list, ".", i, ".name"),
@@ -37,7 +36,7 @@ void CheckModelReferences(const ClusterConfig& config, Problems& problems) {
   for (const ModelConfig& model : config.models) names.push_back(model.name);
   for (size_t i = 0; i < config.replicas.size(); ++i) {
     const std::string& model = config.replicas[i].model;
-    if (model.empty() || config.FindModel(model) != nullptr) continue;
+    if (config.FindModel(model) != nullptr) continue;
     const std::string near = Nearest(model, names);
     problems.Add(absl::StrCat("replicas.", i, ".model"),
                  absl::StrCat(Shown(model), " is not in models",
@@ -84,7 +83,7 @@ void CheckPorts(const ClusterConfig& config, Problems& problems) {
                                           kRanksMax));
     return;
   }
-  if (config.base_port == 0 || ranks == 0) return;
+  if (config.base_port == 0) return;
   const int64_t first = config.base_port;
   const int64_t last = first + ranks - 1;
   if (last > kPortMax) {

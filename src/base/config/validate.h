@@ -8,7 +8,7 @@
 namespace shoal::config {
 
 // Reports unknown references, names used twice, ports that overlap or do not exist, and layouts
-// that cannot be placed. Reads `config` as it was bound, wrong keys at their defaults.
+// that cannot be placed. Every key of `config` is valid by itself.
 void Validate(const ClusterConfig& config, Problems& problems);
 
 }  // namespace shoal::config
