@@ -26,16 +26,22 @@ class ChatTemplate {
  public:
   virtual ~ChatTemplate() = default;
   // `messages`: an array of {"role", "content", ...}; `variables` (an object: tools, documents,
-  // chat_template_kwargs) are visible to the template. INVALID_ARGUMENT with the template's line
-  // for what the template refuses (raise_exception) or cannot do.
-  virtual absl::StatusOr<std::string> Render(const nlohmann::json& messages,
-                                             const nlohmann::json& variables,
+  // chat_template_kwargs) are visible to the template, keys in the order given. A content that is
+  // missing or null is "", text parts become one string unless the template goes through parts
+  // itself, and a tool call's arguments given as JSON text are parsed. INVALID_ARGUMENT with the
+  // template's line for what the template refuses (raise_exception) or cannot do;
+  // RESOURCE_EXHAUSTED when it would take too much work, memory or output.
+  virtual absl::StatusOr<std::string> Render(const nlohmann::ordered_json& messages,
+                                             const nlohmann::ordered_json& variables,
                                              const RenderOptions& options) const = 0;
   // Renders and tokenizes. Only text of the template itself can become a control token: text from
-  // the messages that spells one stays plain text. Exactly one BOS.
+  // messages and variables that spells one, whole or in part, stays plain text, whatever the
+  // template does with it. The role names in common use count as the template's own words, as
+  // templates build control tokens around them. One BOS where the model wants one, or the template
+  // writes one.
   virtual absl::StatusOr<std::vector<int32_t>> RenderTokens(const Tokenizer& tokenizer,
-                                                            const nlohmann::json& messages,
-                                                            const nlohmann::json& variables,
+                                                            const nlohmann::ordered_json& messages,
+                                                            const nlohmann::ordered_json& variables,
                                                             const RenderOptions& options) const = 0;
 };
 
