@@ -48,7 +48,9 @@ struct SchedulerStats {
   absl::Time oldest_waiting = absl::InfiniteFuture();
 };
 
-// KV events: hashes of blocks that became reusable or were evicted, in order.
+// KV events: hashes (BlockHash::event_hash) of blocks that became reusable or were evicted, each in
+// order. What was removed was removed before anything here was stored. With several KV groups they
+// are those of the first one that keeps every token.
 struct KvEvents {
   std::vector<uint64_t> stored;
   std::vector<uint64_t> removed;
@@ -77,7 +79,8 @@ class Scheduler {
   virtual Applied Apply(const StepResult& result, absl::Time now) = 0;
   // Finishes decided outside Apply (cancel, deadline, rejected growth) since the last call.
   virtual Applied TakePending() = 0;
-  // True when no sequence is queued, running or in flight.
+  // True when no sequence is queued, running or in flight, no removal is still to be planned and no
+  // delta is still to be taken.
   virtual bool idle() const = 0;
   virtual SchedulerStats stats() const = 0;
   // OK, or which invariant is broken (lost, doubly owned or leaked blocks...). For tests and soaks.

@@ -47,7 +47,7 @@ TEST(SiblingGroups, TheNextTakesThePlaceOfAFirstThatEndsEarly) {
   EXPECT_TRUE(groups.empty());
 }
 
-TEST(SiblingGroups, AGroupWithoutAFirstTakesTheNextThatJoins) {
+TEST(SiblingGroups, ANewFirstParksThoseWhoJoinAndAnEmptyGroupStartsAfresh) {
   Sequence first = Sibling(1, 9);
   Sequence second = Sibling(2, 9);
   SiblingGroups groups;

@@ -159,11 +159,12 @@ absl::Status Simulation::ApplyOne() {
 
 absl::Status Simulation::Receive(const Applied& applied) {
   for (const Delta& delta : applied.deltas) SHOAL_RETURN_IF_ERROR(ReceiveDelta(delta));
-  for (uint64_t hash : applied.events.stored) ++cached_[hash];
-  for (uint64_t hash : applied.events.removed) --cached_[hash];
-  for (const auto& [hash, count] : cached_)
-    if (count < 0 || count > 1)
-      return absl::InternalError(absl::StrCat("hash ", hash, " was stored ", count, " times"));
+  for (uint64_t hash : applied.events.removed)
+    if (cached_.erase(hash) != 1)
+      return absl::InternalError(absl::StrCat("hash ", hash, " is removed but was not stored"));
+  for (uint64_t hash : applied.events.stored)
+    if (!cached_.insert(hash).second)
+      return absl::InternalError(absl::StrCat("hash ", hash, " is stored twice"));
   return absl::OkStatus();
 }
 

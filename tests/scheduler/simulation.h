@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,7 @@ class Simulation {
   absl::Time now_ = absl::UnixEpoch();
   uint64_t next_id_ = 1;
   std::map<SequenceId, Client> clients_;
-  std::map<uint64_t, int64_t> cached_;  // event hashes that are known to be reusable
+  std::set<uint64_t> cached_;  // event hashes that are known to be reusable
   std::vector<uint64_t> digests_;
   int64_t refused_ = 0;
   int64_t references_ = 0;

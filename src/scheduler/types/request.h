@@ -47,8 +47,8 @@ struct Request {
   absl::Time deadline = absl::InfiniteFuture();
   // Block-hash namespace beside the weights: adapter and tenant salt. Never shared across.
   std::string cache_namespace;
-  // Siblings of one client request (n > 1) share a non-zero key: the later ones wait until the first
-  // one's full prompt blocks are cached.
+  // Siblings of one client request (n > 1) share a non-zero key: the later ones wait until the
+  // first one's full prompt blocks are cached.
   uint64_t group_key = 0;
 };
 

@@ -45,7 +45,10 @@ struct NewSequence {
   friend bool operator==(const NewSequence&, const NewSequence&) = default;
 };
 
-// Blocks appended to (or, with `replace`, forming anew) a sequence's table of one KV group.
+// Blocks appended to a sequence's table of one KV group (empty when the sequence is added). Entry i
+// holds positions [i * block_tokens, (i + 1) * block_tokens). Entries wholly before a group's
+// window only keep their places: their ids are valid but may belong to others by now, and are never
+// read.
 struct AppendedBlocks {
   SequenceId sequence;
   int32_t group = 0;
