@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "kernels/kv_layout.h"
 #include "model/weights/matrix_sources.h"
 
 namespace shoal::model {
@@ -19,6 +20,18 @@ constexpr char kActivationsArena[] = "activations";
 void DropPages(const kernels::WeightView& view) {
   model::DropPages(static_cast<const uint8_t*>(view.data),
                    view.rows * kernels::RowBytes(view.format, view.cols));
+}
+
+// Whether the backends can keep this model's keys and values; independent of the pool's block size.
+absl::Status CheckKvGroups(const ModelSpec& spec, kernels::DType dtype) {
+  for (const KvGroup& group : spec.kv_groups) {
+    SHOAL_RETURN_IF_ERROR(
+        kernels::CheckKvLayout({.kv_heads = group.kv_heads,
+                                .layers = static_cast<int64_t>(group.layers.size()),
+                                .head_dim = group.head_dim,
+                                .dtype = dtype}));
+  }
+  return absl::OkStatus();
 }
 
 struct Layer {
@@ -92,6 +105,7 @@ absl::Status DecoderImpl::Prepare(parallel::Communicator& group, const ModelWeig
 absl::Status DecoderImpl::CheckGroup(const ForwardInput& input, size_t group) const {
   const KvGroup& wanted = spec_.kv_groups[group];
   const kernels::KvLayout& layout = input.pools[group].layout;
+  SHOAL_RETURN_IF_ERROR(Annotate(kernels::CheckKvLayout(layout), "forward"));
   if (layout.kv_heads != wanted.kv_heads || layout.head_dim != wanted.head_dim ||
       layout.layers != static_cast<int64_t>(wanted.layers.size()) || layout.dtype != kv_dtype_) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -206,6 +220,7 @@ absl::StatusOr<std::unique_ptr<Decoder>> CreateDecoderImpl(kernels::Backend& bac
                                                            const ModelWeights& weights,
                                                            const DecoderOptions& options) {
   SHOAL_RETURN_IF_ERROR(ValidateOptions(options));
+  SHOAL_RETURN_IF_ERROR(CheckKvGroups(spec, options.numerics.kv_dtype));
   const int64_t bytes = PlanActivations(spec, options).bytes;
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<kernels::Arena> activations,
                          backend.Allocate(kActivationsArena, bytes));
@@ -218,6 +233,7 @@ absl::StatusOr<std::vector<std::pair<std::string, int64_t>>> PlanDecoderMemory(
     const kernels::Backend& backend, const ModelSpec& spec, const ModelWeights& weights,
     const DecoderOptions& options) {
   SHOAL_RETURN_IF_ERROR(ValidateOptions(options));
+  SHOAL_RETURN_IF_ERROR(CheckKvGroups(spec, options.numerics.kv_dtype));
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   int64_t bytes =
       weights.embedding.rows * kernels::RowBytes(weights.embedding.format, weights.embedding.cols);

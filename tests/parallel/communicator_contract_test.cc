@@ -140,8 +140,7 @@ TEST_P(CommunicatorContract, RefusesWrongSizesBeforeAnyExchange) {
     EXPECT_EQ(communicator.AllGather(in, out).code(), absl::StatusCode::kInvalidArgument);
     std::vector<float> floats(2 * group_.size());
     std::vector<float> piece(3);
-    EXPECT_EQ(communicator.ReduceScatter(floats, piece).code(),
-              absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(communicator.ReduceScatter(floats, piece).code(), absl::StatusCode::kInvalidArgument);
     const std::vector<int64_t> counts(group_.size(), 3);
     EXPECT_EQ(communicator.AllToAllV(in, counts, out, counts).code(),
               absl::StatusCode::kInvalidArgument);
@@ -200,7 +199,7 @@ TEST_P(CommunicatorContract, AbortMayComeFromAnotherThread) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommunicatorContract, ::testing::ValuesIn(Cases()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& row) { return row.param.name; });
 
 }  // namespace
 }  // namespace shoal::parallel

@@ -91,7 +91,7 @@ TEST_P(ControlChannelContract, CarriesMessagesBetweenThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ControlChannelContract, ::testing::ValuesIn(Cases()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& row) { return row.param.name; });
 
 }  // namespace
 }  // namespace shoal::parallel
