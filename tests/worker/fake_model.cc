@@ -87,8 +87,9 @@ FakeDecoder::FakeDecoder(const FakeModelOptions& options) : options_(options) {
 
 absl::StatusOr<kernels::Tensor> FakeDecoder::Forward(kernels::Stream&,
                                                      const model::ForwardInput& input) {
-  PassGate();
-  if (++forwards_ == fail_at_) return absl::DataLossError("the fake device broke");
+  const int64_t number = ++forwards_;
+  PassGate(number);
+  if (number == fail_at_) return absl::DataLossError("the fake device broke");
   const auto sequences = static_cast<int64_t>(input.batches[0].sequences.size());
   largest_batch_ = std::max<int64_t>(largest_batch_, sequences);
   const auto slot = [&](size_t group, const kernels::AttentionSequence& sequence, int64_t p) {
@@ -135,14 +136,14 @@ absl::StatusOr<kernels::Tensor> FakeDecoder::Forward(kernels::Stream&,
                          {static_cast<int64_t>(wanted), options_.vocab_size});
 }
 
-void FakeDecoder::Close() {
+void FakeDecoder::CloseAt(int64_t forward) {
   absl::MutexLock lock(&mutex_);
-  open_ = false;
+  closed_from_ = forward;
 }
 
 void FakeDecoder::Open() {
   absl::MutexLock lock(&mutex_);
-  open_ = true;
+  closed_from_ = kNever;
 }
 
 void FakeDecoder::AwaitBlocked() {
@@ -150,10 +151,11 @@ void FakeDecoder::AwaitBlocked() {
   mutex_.Await(absl::Condition(&blocked_));
 }
 
-void FakeDecoder::PassGate() {
+void FakeDecoder::PassGate(int64_t forward) {
   absl::MutexLock lock(&mutex_);
-  blocked_ = !open_;
-  mutex_.Await(absl::Condition(&open_));
+  const auto open = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return forward < closed_from_; };
+  blocked_ = !open();
+  mutex_.Await(absl::Condition(&open));
   blocked_ = false;
 }
 

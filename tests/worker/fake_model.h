@@ -38,7 +38,9 @@ class FakeDecoder final : public model::Decoder {
   std::span<const kernels::KvPool> pools() const { return pools_; }
 
   // Forwards that start from now on wait until Open.
-  void Close();
+  void Close() { CloseAt(1); }
+  // Likewise, beginning with the Forward of this number (from 1).
+  void CloseAt(int64_t forward);
   void Open();
   // Waits until a Forward stands at the closed gate.
   void AwaitBlocked();
@@ -49,7 +51,9 @@ class FakeDecoder final : public model::Decoder {
   int64_t forwards() const { return forwards_; }
 
  private:
-  void PassGate();
+  static constexpr int64_t kNever = INT64_MAX;
+
+  void PassGate(int64_t forward);
 
   const FakeModelOptions options_;
   model::ModelSpec spec_;
@@ -60,7 +64,8 @@ class FakeDecoder final : public model::Decoder {
   std::atomic<int64_t> fail_at_{0};
   std::atomic<int64_t> largest_batch_{0};
   absl::Mutex mutex_;
-  bool open_ ABSL_GUARDED_BY(mutex_) = true;
+  // The first Forward that waits.
+  int64_t closed_from_ ABSL_GUARDED_BY(mutex_) = kNever;
   bool blocked_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -8,9 +8,7 @@
 
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +19,7 @@
 #include "worker/fake_model.h"
 #include "worker/frontend/cluster_token.h"
 #include "worker/frontend/convert.h"
+#include "worker/stream_client.h"
 
 namespace shoal::worker {
 namespace {
@@ -104,110 +103,6 @@ class TestServer {
   std::unique_ptr<Frontend> frontend_;
 };
 
-// What a router sees of one sequence.
-struct Seen {
-  std::vector<int32_t> tokens;
-  std::vector<v1::TokenOutput> outputs;
-  int finishes = 0;
-  v1::SequenceDelta last;
-};
-
-// A router's end of a stream; blocking.
-class TestRouter {
- public:
-  explicit TestRouter(const std::string& address, const std::string& token = "") {
-    // One connection each, whose window does not grow beyond what is read.
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-    stub_ = v1::Worker::NewStub(channel_);
-    if (!token.empty()) call_.AddMetadata(kClusterTokenKey, token);
-    call_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    stream_ = stub_->Serve(&call_);
-  }
-
-  void Hello(uint32_t protocol = kProtocolVersion, uint32_t load_interval_ms = 10'000) {
-    v1::RouterMessage message;
-    message.mutable_hello()->set_protocol(protocol);
-    message.mutable_hello()->set_router_incarnation(42);
-    message.mutable_hello()->set_load_interval_ms(load_interval_ms);
-    stream_->Write(message);
-  }
-
-  bool Write(const v1::RouterMessage& message) { return stream_->Write(message); }
-
-  void Submit(const v1::Submit& submit) {
-    v1::RouterMessage message;
-    *message.mutable_submit() = submit;
-    stream_->Write(message);
-  }
-
-  void Cancel(uint64_t sequence, uint32_t attempt = 0) {
-    v1::RouterMessage message;
-    message.mutable_cancel()->set_sequence(sequence);
-    message.mutable_cancel()->set_attempt(attempt);
-    stream_->Write(message);
-  }
-
-  void Drain() {
-    v1::RouterMessage message;
-    message.mutable_drain();
-    stream_->Write(message);
-  }
-
-  // Reads until `done` holds; false when the stream ends before.
-  bool ReadUntil(const std::function<bool()>& done) {
-    while (!done()) {
-      v1::WorkerMessage message;
-      if (!stream_->Read(&message)) return false;
-      if (message.has_welcome()) welcomes_.push_back(message.welcome());
-      if (message.has_load()) loads_.push_back(message.load());
-      for (const v1::SequenceDelta& delta : message.deltas().sequences()) Note(delta);
-    }
-    return true;
-  }
-
-  bool ReadEnd(uint64_t sequence) {
-    return ReadUntil([&] { return seen_[sequence].finishes > 0; });
-  }
-
-  grpc::Status Finish() {
-    stream_->WritesDone();
-    v1::WorkerMessage message;
-    while (stream_->Read(&message)) {
-    }
-    return stream_->Finish();
-  }
-
-  void Kill() { call_.TryCancel(); }
-
-  const std::vector<v1::Welcome>& welcomes() const { return welcomes_; }
-  const std::vector<v1::Load>& loads() const { return loads_; }
-  Seen& seen(uint64_t sequence) { return seen_[sequence]; }
-  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
-
- private:
-  void Note(const v1::SequenceDelta& delta) {
-    Seen& seen = seen_[delta.sequence()];
-    EXPECT_EQ(seen.finishes, 0) << "a delta behind the end of " << delta.sequence();
-    for (const v1::TokenOutput& token : delta.tokens()) {
-      seen.tokens.push_back(token.token());
-      seen.outputs.push_back(token);
-    }
-    if (delta.finish() != v1::FINISH_NONE) ++seen.finishes;
-    seen.last = delta;
-  }
-
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::Worker::Stub> stub_;
-  grpc::ClientContext call_;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::RouterMessage, v1::WorkerMessage>> stream_;
-  std::vector<v1::Welcome> welcomes_;
-  std::vector<v1::Load> loads_;
-  std::map<uint64_t, Seen> seen_;
-};
-
 v1::Submit MakeSubmit(uint64_t sequence, int32_t length, int32_t max_tokens) {
   v1::Submit submit;
   submit.set_sequence(sequence);
@@ -232,7 +127,7 @@ std::vector<int32_t> Expected(const v1::Submit& submit) {
 
 TEST(Frontend, GreetsAndReportsItsLoad) {
   TestServer server({});
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello(kProtocolVersion, 10);
   ASSERT_TRUE(router.ReadUntil([&] { return router.loads().size() >= 3; }));
   ASSERT_EQ(router.welcomes().size(), 1u);
@@ -250,7 +145,7 @@ TEST(Frontend, GreetsAndReportsItsLoad) {
 
 TEST(Frontend, StreamsWhatTheModelSays) {
   TestServer server({});
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   v1::Submit submit = MakeSubmit(7, 10, 20);
   submit.set_attempt(3);
@@ -269,7 +164,7 @@ TEST(Frontend, StreamsWhatTheModelSays) {
 
 TEST(Frontend, MinusOneMaxTokensMeansTheRestOfTheContext) {
   TestServer server({});
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   router.Submit(MakeSubmit(1, 390, -1));
   ASSERT_TRUE(router.ReadEnd(1));
@@ -280,8 +175,8 @@ TEST(Frontend, MinusOneMaxTokensMeansTheRestOfTheContext) {
 
 TEST(Frontend, SequencesOfTwoRoutersWithTheSameNumberAreApart) {
   TestServer server({});
-  TestRouter a(server.address());
-  TestRouter b(server.address());
+  StreamClient a(server.address());
+  StreamClient b(server.address());
   a.Hello();
   b.Hello();
   v1::Submit first = MakeSubmit(1, 10, 30);
@@ -299,8 +194,9 @@ TEST(Frontend, SequencesOfTwoRoutersWithTheSameNumberAreApart) {
 
 TEST(Frontend, CancelEndsASequenceOnceAndUnknownOnesAreIgnored) {
   TestServer server({});
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
+  server.decoder().CloseAt(9);
   router.Submit(MakeSubmit(1, 10, 380));
   ASSERT_TRUE(router.ReadUntil([&] { return router.seen(1).tokens.size() >= 2; }));
   for (uint64_t i = 100; i < 1100; ++i) router.Cancel(i);
@@ -309,6 +205,7 @@ TEST(Frontend, CancelEndsASequenceOnceAndUnknownOnesAreIgnored) {
   router.Cancel(1);
   ASSERT_TRUE(router.ReadEnd(1));
   EXPECT_EQ(router.seen(1).last.finish(), v1::FINISH_CANCELLED);
+  server.decoder().Open();
   router.Submit(MakeSubmit(2, 5, 3));
   ASSERT_TRUE(router.ReadEnd(2));
   EXPECT_EQ(router.seen(2).tokens, Expected(MakeSubmit(2, 5, 3)));
@@ -317,10 +214,10 @@ TEST(Frontend, CancelEndsASequenceOnceAndUnknownOnesAreIgnored) {
 
 TEST(Frontend, ARouterThatDiesHasItsSequencesCancelled) {
   TestServer server({});
-  TestRouter survivor(server.address());
+  StreamClient survivor(server.address());
   survivor.Hello();
   {
-    TestRouter router(server.address());
+    StreamClient router(server.address());
     router.Hello();
     server.decoder().Close();
     for (uint64_t i = 1; i <= 20; ++i) router.Submit(MakeSubmit(i, 10, 380));
@@ -337,7 +234,7 @@ TEST(Frontend, ARouterThatDiesHasItsSequencesCancelled) {
 
 TEST(Frontend, ClosingTheRoutersSideCancelsItsSequences) {
   TestServer server({});
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   router.Submit(MakeSubmit(1, 10, 380));
   ASSERT_TRUE(router.ReadUntil([&] { return !router.seen(1).tokens.empty(); }));
@@ -347,7 +244,7 @@ TEST(Frontend, ClosingTheRoutersSideCancelsItsSequences) {
 
 TEST(Frontend, RefusesInvalidRequestsByNameAndGoesOn) {
   TestServer server({});
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<std::pair<std::string, std::function<void(v1::Submit&)>>> cases = {
@@ -395,7 +292,7 @@ TEST(Frontend, RefusesMoreThanTheQueueHolds) {
   ServerOptions options;
   options.max_waiting = 4;
   TestServer server(options);
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   server.decoder().Close();
   router.Submit(MakeSubmit(1, 10, 5));
@@ -416,7 +313,7 @@ TEST(Frontend, RefusesMoreThanTheQueueHolds) {
 
 TEST(Frontend, ADrainShowsInTheLoadAndFinishesWhatRuns) {
   TestServer server({});
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   router.Submit(MakeSubmit(1, 10, 100));
   ASSERT_TRUE(router.ReadUntil([&] { return !router.seen(1).tokens.empty(); }));
@@ -436,7 +333,7 @@ TEST(Frontend, ARouterThatDoesNotReadIsCancelledWithItsSequences) {
   ServerOptions options;
   options.limits.unsent_bytes_max = 64 << 10;
   TestServer server(options);
-  TestRouter deaf(server.address());
+  StreamClient deaf(server.address());
   deaf.Hello();
   // Each asks for far more logprobs than fit into the transport's own buffers together.
   for (uint64_t i = 1; i <= 16; ++i) {
@@ -447,7 +344,7 @@ TEST(Frontend, ARouterThatDoesNotReadIsCancelledWithItsSequences) {
   }
   // The engine ends them only when the stream is cancelled or all 16 * 380 tokens are out: the
   // former is seen by the finish of the call.
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   router.Submit(MakeSubmit(1, 12, 100));
   ASSERT_TRUE(router.ReadEnd(1));
@@ -465,12 +362,12 @@ TEST(Frontend, DemandsTheClusterToken) {
   options.cluster_token = "secret";
   TestServer server(options);
   for (const std::string& token : {std::string(), std::string("secre"), std::string("secret2")}) {
-    TestRouter router(server.address(), token);
+    StreamClient router(server.address(), token);
     router.Hello();
     const grpc::Status status = router.Finish();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << token;
   }
-  TestRouter router(server.address(), "secret");
+  StreamClient router(server.address(), "secret");
   router.Hello();
   ASSERT_TRUE(router.ReadUntil([&] { return !router.welcomes().empty(); }));
   EXPECT_TRUE(router.Finish().ok());
@@ -479,7 +376,7 @@ TEST(Frontend, DemandsTheClusterToken) {
 TEST(Frontend, RefusesAProtocolItDoesNotSpeakNamingBoth) {
   TestServer server({});
   for (const uint32_t protocol : {0u, kProtocolVersion + 2}) {
-    TestRouter router(server.address());
+    StreamClient router(server.address());
     router.Hello(protocol);
     EXPECT_FALSE(router.ReadUntil([] { return false; }));
     const grpc::Status status = router.Finish();
@@ -490,10 +387,10 @@ TEST(Frontend, RefusesAProtocolItDoesNotSpeakNamingBoth) {
 
 TEST(Frontend, RefusesSubmissionsBeforeHelloAndASecondHello) {
   TestServer server({});
-  TestRouter early(server.address());
+  StreamClient early(server.address());
   early.Submit(MakeSubmit(1, 10, 5));
   EXPECT_EQ(early.Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  TestRouter twice(server.address());
+  StreamClient twice(server.address());
   twice.Hello();
   twice.Hello();
   EXPECT_FALSE(twice.ReadUntil([] { return false; }));
@@ -505,14 +402,14 @@ TEST(Frontend, EndsACallThatNeverSaysHello) {
   ServerOptions options;
   options.limits.hello_deadline = absl::Milliseconds(20);
   TestServer server(options);
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   EXPECT_FALSE(router.ReadUntil([] { return false; }));
   EXPECT_EQ(router.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
 TEST(Frontend, EndsTheStreamOfARouterThatReusesALiveNumber) {
   TestServer server({});
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   server.decoder().Close();
   router.Submit(MakeSubmit(1, 10, 100));
@@ -528,10 +425,10 @@ TEST(Frontend, RefusesStreamsBeyondItsBound) {
   ServerOptions options;
   options.limits.streams_max = 1;
   TestServer server(options);
-  TestRouter first(server.address());
+  StreamClient first(server.address());
   first.Hello();
   ASSERT_TRUE(first.ReadUntil([&] { return !first.welcomes().empty(); }));
-  TestRouter second(server.address());
+  StreamClient second(server.address());
   second.Hello();
   EXPECT_EQ(second.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_TRUE(first.Finish().ok());
@@ -539,7 +436,7 @@ TEST(Frontend, RefusesStreamsBeyondItsBound) {
 
 TEST(Frontend, TakesAMillionTokenIdsInOneMessage) {
   TestServer server({});
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   v1::Submit submit = MakeSubmit(1, 1, 5);
   for (int i = 0; i < 1'500'000; ++i) submit.add_tokens(96);
@@ -552,7 +449,7 @@ TEST(Frontend, TakesAMillionTokenIdsInOneMessage) {
 TEST(Frontend, AFailedRankEndsSequencesAndShowsInTheLoad) {
   TestServer server({});
   server.decoder().FailAt(3);
-  TestRouter router(server.address());
+  StreamClient router(server.address());
   router.Hello();
   router.Submit(MakeSubmit(1, 10, 100));
   ASSERT_TRUE(router.ReadEnd(1));
@@ -578,7 +475,7 @@ TEST(Frontend, ASecondWorkerOnTheSamePortIsAnErrorThatNamesIt) {
 TEST(Frontend, EverySequenceEndsOnceUnderRandomCancelsAndDisconnects) {
   TestServer server({});
   for (uint32_t round = 0; round < 6; ++round) {
-    TestRouter router(server.address());
+    StreamClient router(server.address());
     router.Hello();
     for (uint64_t i = 1; i <= 20; ++i) {
       router.Submit(MakeSubmit(i, static_cast<int32_t>(1 + i * 7 % 60), 60));
