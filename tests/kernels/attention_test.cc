@@ -174,7 +174,8 @@ TEST(Attention, LargeScoresStayFinite) {
   AttentionCase c = SmallCase({90});
   c.shape.scale = 3000;
   for (Isa isa : SupportedIsas()) {
-    for (float value : Outputs(c, isa, 1, 1 << 20)[0]) ASSERT_TRUE(std::isfinite(value));
+    const auto outputs = Outputs(c, isa, 1, 1 << 20);
+    for (float value : outputs[0]) ASSERT_TRUE(std::isfinite(value));
   }
 }
 

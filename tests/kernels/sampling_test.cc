@@ -192,9 +192,10 @@ TEST(Sampling, LargeNucleiGrowBeyondTheFirstCandidates) {
 
 double ChiSquare(const std::vector<float>& logits, SampleRow row, int64_t draws) {
   std::vector<double> counts(logits.size());
-  for (int64_t i = 0; i < draws; ++i) {
-    row.position = i;
-    ++counts[static_cast<size_t>(SampleOne(logits, row).token)];
+  std::vector<SampleRow> rows(static_cast<size_t>(draws), row);
+  for (int64_t i = 0; i < draws; ++i) rows[static_cast<size_t>(i)].position = i;
+  for (const SampledToken& result : SampleWith(SupportedIsas().back(), 1, logits, 1, rows)) {
+    ++counts[static_cast<size_t>(result.token)];
   }
   double total = 0;
   for (float logit : logits) total += std::exp(double{logit} / double{row.temperature});

@@ -19,8 +19,8 @@ void CleanLogitsKernel(const float* logits, int64_t n, float* clean, float* bloc
     V highest = lowest;
     ForVectors(length, [&](int64_t i, int count) {
       const V raw = LoadUpTo<V>(logits + begin + i, count);
-      // Adding +0 turns -0 (and a flushed denormal) into +0.
-      const V value = ReplaceNan(Min(Add(raw, zero), largest), lowest);
+      // Adding +0 turns -0 (and a flushed denormal) into +0. Min would hide a NaN: it comes after.
+      const V value = Min(ReplaceNan(Add(raw, zero), lowest), largest);
       StoreUpTo(value, clean + begin + i, count);
       highest = Max(highest, count == 16 ? value : SelectRange(value, 0, count, lowest));
     });
