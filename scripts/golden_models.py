@@ -34,7 +34,7 @@ VARIANTS = {
         num_key_value_heads=4)),
     "gqa-bias": (12, torch.float32, dict(
         hidden_size=72, intermediate_size=136, num_hidden_layers=3, num_attention_heads=6,
-        num_key_value_heads=2, head_dim=20, attention_bias=True, mlp_bias=True)),
+        num_key_value_heads=2, head_dim=40, attention_bias=True, mlp_bias=True)),
     "mqa-llama3-tied": (13, torch.bfloat16, dict(
         hidden_size=96, intermediate_size=192, num_hidden_layers=2, num_attention_heads=6,
         num_key_value_heads=1, tie_word_embeddings=True,
