@@ -122,6 +122,8 @@ class Backend {
   virtual absl::StatusOr<std::unique_ptr<PreparedTable>> PrepareTable(const WeightView& view) = 0;
   // Bytes PrepareMatrix would own, without reading the weights.
   virtual int64_t PreparedBytes(const MatrixSource& source) const = 0;
+  // Bytes PrepareTable would own, without reading the weights.
+  virtual int64_t PreparedTableBytes(const WeightView& view) const = 0;
 
   virtual DenseOps& dense() = 0;
   virtual AttentionOps& attention() = 0;

@@ -46,4 +46,8 @@ int64_t CpuBackend::PreparedBytes(const MatrixSource& source) const {
   return CpuMatrix::PredictBytes(source);
 }
 
+int64_t CpuBackend::PreparedTableBytes(const WeightView& view) const {
+  return view.rows * RowBytes(view.format, view.cols);
+}
+
 }  // namespace shoal::kernels::cpu

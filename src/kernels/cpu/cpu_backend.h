@@ -23,6 +23,7 @@ class CpuBackend final : public Backend {
       const MatrixSource& source) override;
   absl::StatusOr<std::unique_ptr<PreparedTable>> PrepareTable(const WeightView& view) override;
   int64_t PreparedBytes(const MatrixSource& source) const override;
+  int64_t PreparedTableBytes(const WeightView& view) const override;
 
   DenseOps& dense() override { return dense_; }
   AttentionOps& attention() override { return *attention_; }

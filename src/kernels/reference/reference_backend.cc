@@ -123,4 +123,8 @@ int64_t ReferenceBackend::PreparedBytes(const MatrixSource& source) const {
   return values * static_cast<int64_t>(sizeof(double));
 }
 
+int64_t ReferenceBackend::PreparedTableBytes(const WeightView& view) const {
+  return view.rows * view.cols * static_cast<int64_t>(sizeof(double));
+}
+
 }  // namespace shoal::kernels::reference

@@ -66,6 +66,7 @@ class ReferenceBackend final : public Backend {
       const MatrixSource& source) override;
   absl::StatusOr<std::unique_ptr<PreparedTable>> PrepareTable(const WeightView& view) override;
   int64_t PreparedBytes(const MatrixSource& source) const override;
+  int64_t PreparedTableBytes(const WeightView& view) const override;
 
   DenseOps& dense() override { return *dense_; }
   AttentionOps& attention() override { return *attention_; }
