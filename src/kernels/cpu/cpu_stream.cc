@@ -14,4 +14,9 @@ uint8_t* Scratch::Get(int64_t bytes) {
   return buffer_.data();
 }
 
+CpuStream::CpuStream(Isa isa, int threads)
+    : isa_(isa), pool_(threads), thread_scratch_(static_cast<size_t>(threads)) {
+  SHOAL_CHECK(IsSupported(isa));
+}
+
 }  // namespace shoal::kernels::cpu

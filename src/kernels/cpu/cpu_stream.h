@@ -29,8 +29,8 @@ class Scratch {
 
 class CpuStream final : public Stream {
  public:
-  CpuStream(Isa isa, int threads)
-      : isa_(isa), pool_(threads), thread_scratch_(static_cast<size_t>(threads)) {}
+  // `isa` must be supported by this machine.
+  CpuStream(Isa isa, int threads);
 
   absl::Status Synchronize() override { return absl::OkStatus(); }
 
