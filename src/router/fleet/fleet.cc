@@ -42,13 +42,18 @@ void Fleet::Open(size_t index, absl::Time now) {
   replica.stream = replica.channel->Open({
       .on_message =
           [post, index, generation](WorkerValue message) {
-            FleetEvent event{.replica = index, .generation = generation};
+            FleetEvent event;
+            event.replica = index;
+            event.generation = generation;
             event.message = std::move(message);
             post(std::move(event));
           },
       .on_closed =
           [post, index, generation](absl::Status reason) {
-            FleetEvent event{.replica = index, .generation = generation, .closed = true};
+            FleetEvent event;
+            event.replica = index;
+            event.generation = generation;
+            event.closed = true;
             event.reason = std::move(reason);
             post(std::move(event));
           },
@@ -68,7 +73,9 @@ void Fleet::Tick(absl::Time now) {
 
 absl::Status Fleet::OnWelcome(size_t index, const WelcomeValue& welcome, absl::Time now) {
   Replica& replica = replicas_[index];
-  ReplicaExpectation expected{.model = replica.model, .vocab_size = replica.vocab_size};
+  ReplicaExpectation expected;
+  expected.model = replica.model;
+  expected.vocab_size = replica.vocab_size;
   for (size_t i = 0; i < replicas_.size(); ++i) {
     const Replica& peer = replicas_[i];
     if (i == index || peer.model != replica.model || !peer.state->welcomed()) continue;

@@ -2,14 +2,14 @@
 // Admission: how many requests the router holds at once, counted before their bodies are parsed.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "router/api_error.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace shoal::router {
 
@@ -21,7 +21,10 @@ class AdmissionSlot {
   AdmissionSlot() = default;
   AdmissionSlot(AdmissionSlot&& other) noexcept
       : admission_(std::exchange(other.admission_, nullptr)) {}
-  AdmissionSlot& operator=(AdmissionSlot&& other) noexcept;
+  AdmissionSlot& operator=(AdmissionSlot&& other) noexcept {
+    std::swap(admission_, other.admission_);
+    return *this;
+  }
   ~AdmissionSlot();
 
  private:
@@ -35,45 +38,25 @@ class Admission {
  public:
   explicit Admission(int64_t max) : max_(max) {}
   // RESOURCE_EXHAUSTED when full, UNAVAILABLE after Close.
-  absl::StatusOr<AdmissionSlot> TryAdmit() {
-    absl::Status status = Check();
-    if (!status.ok()) return status;
-    if (held_.fetch_add(1) >= max_) {
-      held_.fetch_sub(1);
-      return Full();
-    }
-    return AdmissionSlot(this);
-  }
+  absl::StatusOr<AdmissionSlot> TryAdmit();
   // What TryAdmit would say now, without taking a place.
-  absl::Status Check() const {
-    if (closed_.load()) return absl::UnavailableError("the router is shutting down");
-    return held_.load() >= max_ ? Full() : absl::OkStatus();
-  }
-  void Close() { closed_.store(true); }
-  bool closed() const { return closed_.load(); }
-  int64_t held() const { return held_.load(); }
+  absl::Status Check() const;
+  void Close();
+  bool closed() const;
+  int64_t held() const;
+  // Whether all slots are back, waiting until `timeout`.
+  bool AwaitEmpty(absl::Duration timeout) const;
 
  private:
   friend class AdmissionSlot;
-  static absl::Status Full() {
-    return ApiError(absl::StatusCode::kResourceExhausted,
-                    "the router is full; try again in a moment", "", "overloaded");
-  }
+  absl::Status CheckLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Empty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return held_ == 0; }
+  void Release();
+
   const int64_t max_;
-  std::atomic<int64_t> held_{0};
-  std::atomic<bool> closed_{false};
+  mutable absl::Mutex mutex_;
+  int64_t held_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
-
-inline AdmissionSlot& AdmissionSlot::operator=(AdmissionSlot&& other) noexcept {
-  if (this != &other) {
-    if (admission_ != nullptr) admission_->held_.fetch_sub(1);
-    admission_ = std::exchange(other.admission_, nullptr);
-  }
-  return *this;
-}
-
-inline AdmissionSlot::~AdmissionSlot() {
-  if (admission_ != nullptr) admission_->held_.fetch_sub(1);
-}
 
 }  // namespace shoal::router

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "router/api_error.h"
 
 namespace shoal::router {
 namespace {
@@ -108,15 +109,9 @@ std::shared_ptr<const FleetSnapshot> Dispatcher::snapshot() const {
   return snapshot_;
 }
 
-bool Dispatcher::WaitIdle(absl::Duration timeout) const {
-  // Ends are published under the mutex, so this wakes when the last one does.
-  absl::MutexLock lock(&mutex_);
-  auto idle = [this] { return ended_.load() == accepted_.load(); };
-  return mutex_.AwaitWithTimeout(absl::Condition(&idle), timeout);
-}
-
 void Dispatcher::Publish(absl::Time now) {
   auto snapshot = std::make_shared<const FleetSnapshot>(fleet_->Snapshot(now));
+  if (options_.on_snapshot) options_.on_snapshot(*snapshot);
   absl::MutexLock lock(&mutex_);
   snapshot_ = std::move(snapshot);
 }
@@ -135,7 +130,7 @@ void Dispatcher::Run() {
       HandleLost(now);
     }
     if (now >= next_tick) {
-      ExpireDeadlines(now);
+      CheckTimes(now);
       next_tick = now + kTick;
     }
     StartWaiting(now);
@@ -178,6 +173,7 @@ void Dispatcher::OnRequest(DispatchRequest request, absl::Time now) {
                                              options_.retry);
   active.sink = std::move(request.sink);
   active.slot = std::move(request.slot);
+  active.last_sent = now;
   active.wire_ids.resize(sequences, 0);
   active.last_token.resize(sequences, absl::InfinitePast());
   const bool siblings = active.session->spec().n > 1;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,7 +35,10 @@ struct DispatcherOptions {
   int32_t inflight_max = 0;  // requests with a replica; further admitted ones wait
   int32_t admitted_max = 0;  // for the mailbox's size; see Admission
   RetryLimits retry;
+  absl::Duration keep_alive = absl::Seconds(10);  // sinks silent for this long get OnWait
   RouterMetrics* metrics = nullptr;  // outlives this
+  // Called on the dispatcher's thread with every new snapshot; must not block.
+  std::function<void(const FleetSnapshot&)> on_snapshot;
 };
 
 struct DispatchRequest {
@@ -62,8 +66,6 @@ class Dispatcher {
   std::shared_ptr<const FleetSnapshot> snapshot() const;
   int64_t accepted() const { return accepted_.load(); }
   int64_t ended() const { return ended_.load(); }
-  // True when everything accepted has ended, waiting for it until `timeout`.
-  bool WaitIdle(absl::Duration timeout) const;
 
  private:
   struct CancelEvent {
@@ -76,6 +78,7 @@ class Dispatcher {
     std::shared_ptr<ClientSink> sink;
     AdmissionSlot slot;
     bool started = false;
+    absl::Time last_sent;
     std::vector<uint64_t> wire_ids;     // per sequence, of the last attempt; 0: none
     std::vector<uint64_t> group_keys;   // per prompt
     std::vector<absl::Time> last_token;  // per sequence; InfinitePast before the first
@@ -96,9 +99,8 @@ class Dispatcher {
   void OnRequest(DispatchRequest request, absl::Time now);
   void OnFleetEvent(FleetEvent event, absl::Time now);
   void OnDelta(size_t replica, SequenceDeltaValue delta, absl::Time now);
-  void Tick(absl::Time now);
   void HandleLost(absl::Time now);
-  void ExpireDeadlines(absl::Time now);
+  void CheckTimes(absl::Time now);
   void StartWaiting(absl::Time now);
   void StartSession(uint64_t id, Active& active, absl::Time now);
   void RouteAll(absl::Time now);

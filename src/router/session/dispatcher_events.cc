@@ -67,10 +67,13 @@ void Dispatcher::HandleLost(absl::Time now) {
   }
 }
 
-void Dispatcher::ExpireDeadlines(absl::Time now) {
+void Dispatcher::CheckTimes(absl::Time now) {
   std::vector<uint64_t> expired;
-  for (const auto& [id, active] : active_) {
+  for (auto& [id, active] : active_) {
     if (active.session->spec().deadline <= now) expired.push_back(id);
+    if (now - active.last_sent < options_.keep_alive) continue;
+    active.last_sent = now;
+    active.sink->OnWait();
   }
   for (const uint64_t id : expired) {
     Carry(id, active_.at(id).session->Fail(
@@ -88,6 +91,7 @@ void Dispatcher::Carry(uint64_t id, Actions actions, absl::Time now) {
   metrics_.OnRetries(actions.retries);
   metrics_.OnLateTokens(actions.overrun_tokens);
   bool keeps_up = true;
+  if (!actions.events.empty()) active.last_sent = now;
   for (ChoiceEvent& event : actions.events) {
     if (keeps_up) keeps_up = active.sink->OnChoice(std::move(event));
   }
@@ -113,9 +117,9 @@ void Dispatcher::Carry(uint64_t id, Actions actions, absl::Time now) {
   for (const uint64_t wire_id : active.wire_ids) SHOAL_CHECK(wire_id == 0);
   if (active.started) --started_;
   const std::shared_ptr<ClientSink> sink = std::move(active.sink);
+  const AdmissionSlot slot = std::move(active.slot);  // given back last
   active_.erase(id);
   sink->OnEnd(*std::move(actions.end));
-  absl::MutexLock lock(&mutex_);
   ended_.fetch_add(1);
 }
 

@@ -45,6 +45,7 @@ struct ChoiceEvent {
   bool last_token_hidden = false;                 // the last token ended the choice, gives no text
   std::vector<scheduler::TokenOutput> prompt;     // prompt logprobs from position 1 on
   std::optional<ChoiceFinish> finish;             // on the choice's last event
+  std::string fingerprint;                        // numerics profile of the replica
 };
 
 struct RequestUsage {
@@ -66,6 +67,8 @@ class ClientSink {
   virtual ~ClientSink() = default;
   // False: the client is too far behind; the request will be cancelled.
   virtual bool OnChoice(ChoiceEvent event) = 0;
+  // Nothing was sent for a while: a sign of life may be.
+  virtual void OnWait() = 0;
   // Exactly once, after everything else.
   virtual void OnEnd(EndEvent event) = 0;
 };

@@ -72,6 +72,7 @@ void Sequence::End(ChoiceFinish finish, ChoiceEvent& event) {
 std::optional<ChoiceEvent> Sequence::FinishFromJournal() {
   ChoiceEvent event;
   event.choice = index_;
+  event.fingerprint = fingerprint_;
   if (!journal_.empty() && IsStopToken(journal_.back())) {
     End(ChoiceFinish::kStop, event);
     return event;
@@ -132,6 +133,7 @@ SequenceGrowth Sequence::Grow(SequenceDeltaValue delta) {
   } else if (delta.finish == WireFinish::kLength) {
     End(ChoiceFinish::kLength, event);
   }
+  event.fingerprint = fingerprint_;
   const bool says_something = event.finish.has_value() || !event.tokens.empty() ||
                               !event.prompt.empty();
   if (says_something) growth.event = std::move(event);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// GenerationRequest: a client's request as both front ends understand it, before its ranges are
+// checked and its text is tokenized; so HTTP and gRPC cannot disagree.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "nlohmann/json.hpp"
+#include "router/frontend/served_model.h"
+#include "router/session/request_spec.h"
+
+namespace shoal::router {
+
+// Absent values take their defaults in Prepare.
+struct GenerationParams {
+  std::optional<double> temperature, top_p, min_p;
+  std::optional<int64_t> top_k, n, max_tokens, logprobs, prompt_logprobs, priority;
+  std::optional<uint64_t> seed;
+  std::vector<std::string> stop;
+  std::vector<int64_t> stop_token_ids;
+  bool include_stop = false;
+  bool keep_special = false;
+  bool ignore_eos = false;
+};
+
+struct PromptInput {
+  bool is_tokens = false;
+  std::string text;
+  std::vector<int64_t> tokens;
+};
+
+struct GenerationRequest {
+  std::string label;
+  std::string model;
+  bool chat = false;
+  std::vector<PromptInput> prompts;  // !chat
+  nlohmann::json messages;           // chat: a non-empty array of objects with role and content
+  nlohmann::json variables = nlohmann::json::object();  // chat: tools and others for the template
+  bool add_generation_prompt = true;
+  GenerationParams params;
+  absl::Time arrival;
+  absl::Time deadline;
+};
+
+inline constexpr int64_t kSequencesMax = 256;  // prompts times n of one request
+inline constexpr size_t kStopStringsMax = 16;
+inline constexpr size_t kStopStringBytesMax = 1024;
+inline constexpr size_t kStopTokensMax = 64;
+
+// Every range, with the parameter's name; INVALID_ARGUMENT.
+absl::Status CheckParams(const GenerationParams& params);
+
+// Checks, renders, tokenizes. `default_seed` is used when the client has none.
+absl::StatusOr<RequestSpec> Prepare(const GenerationRequest& request, const ServedModel& model,
+                                    uint64_t default_seed);
+
+// The tokens of one text or conversation.
+absl::StatusOr<std::vector<int32_t>> RenderChat(const ServedModel& model,
+                                                const nlohmann::json& messages,
+                                                const nlohmann::json& variables,
+                                                bool add_generation_prompt, absl::Time now);
+
+}  // namespace shoal::router
