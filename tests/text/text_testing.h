@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helpers of the text tests: the committed golden files, and temporary model directories.
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "text/tokenizer.h"
+
+namespace shoal::text {
+
+inline std::string GoldenPath(const std::string& name) {
+  return std::string(SHOAL_SOURCE_DIR) + "/tests/golden/text/" + name;
+}
+
+inline std::string ReadGolden(const std::string& name) {
+  std::ifstream file(GoldenPath(name), std::ios::binary);
+  EXPECT_TRUE(file.good()) << name;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline nlohmann::ordered_json ReadGoldenJson(const std::string& name) {
+  return nlohmann::ordered_json::parse(ReadGolden(name));
+}
+
+inline TextModel LoadGolden(const std::string& name) {
+  auto model = LoadTextModel(GoldenPath(name));
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *model;
+}
+
+// A directory of files, gone with the object.
+class TemporaryModel {
+ public:
+  explicit TemporaryModel(const std::map<std::string, std::string>& files) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "shoal_text_XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+    for (const auto& [name, content] : files) Write(name, content);
+  }
+  ~TemporaryModel() { std::filesystem::remove_all(path_); }
+  TemporaryModel(const TemporaryModel&) = delete;
+  TemporaryModel& operator=(const TemporaryModel&) = delete;
+
+  void Write(const std::string& name, const std::string& content) const {
+    std::ofstream(path_ + "/" + name, std::ios::binary) << content;
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace shoal::text
