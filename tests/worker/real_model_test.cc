@@ -32,7 +32,7 @@ WorkerOptions Options(const std::string& model) {
   return options;
 }
 
-v1::Submit MakeSubmit(uint64_t sequence, int32_t length, int32_t max_tokens) {
+v1::Submit SampledSubmit(uint64_t sequence, int32_t length, int32_t max_tokens) {
   v1::Submit submit;
   submit.set_sequence(sequence);
   for (int32_t i = 0; i < length; ++i) {
@@ -92,7 +92,7 @@ class RealModel : public testing::TestWithParam<const char*> {};
 TEST_P(RealModel, GivesTheSameBitsAloneTogetherPreemptedAndWithPlansInFlight) {
   std::vector<v1::Submit> submits;
   for (uint64_t i = 1; i <= 10; ++i) {
-    submits.push_back(MakeSubmit(i, static_cast<int32_t>(1 + i * 19 % 90), 24));
+    submits.push_back(SampledSubmit(i, static_cast<int32_t>(1 + i * 19 % 90), 24));
   }
   WorkerOptions options = Options(GetParam());
   options.replica.engine.plans_in_flight = 1;
