@@ -164,6 +164,16 @@ v1::Cancel FakeWorker::AwaitCancel() {
   return cancel;
 }
 
+bool FakeWorker::HasWaitingSubmit() const {
+  absl::MutexLock lock(&mutex_);
+  return HasSubmit();
+}
+
+bool FakeWorker::HasWaitingCancel() const {
+  absl::MutexLock lock(&mutex_);
+  return HasCancel();
+}
+
 bool FakeWorker::AwaitStream() {
   absl::MutexLock lock(&mutex_);
   return mutex_.AwaitWithTimeout(absl::Condition(this, &FakeWorker::HasStream), kPatience);

@@ -42,6 +42,8 @@ class FakeWorker final : public v1::Worker::Service {
   // The next submission or cancellation that was not taken yet; fails the test after kPatience.
   v1::Submit AwaitSubmit();
   v1::Cancel AwaitCancel();
+  bool HasWaitingSubmit() const;
+  bool HasWaitingCancel() const;
   bool AwaitStream();
   int streams() const;
   std::string cluster_token() const;

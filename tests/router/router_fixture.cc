@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "shoal/v1/inference.grpc.pb.h"
 
 namespace shoal::router {
 
@@ -78,6 +79,24 @@ double RouterFixture::Metric(const std::string& name) {
     }
   }
   return -1;
+}
+
+void RouterFixture::AwaitReplica(const FakeWorker& worker, const std::string& state) {
+  auto stub = v1::Inference::NewStub(
+      grpc::CreateChannel(grpc_target(), grpc::InsecureChannelCredentials()));
+  const absl::Time give_up = absl::Now() + kPatience;
+  const std::string address = absl::StrCat("127.0.0.1:", worker.port());
+  std::string seen;
+  while (seen != state && absl::Now() < give_up) {
+    grpc::ClientContext context;
+    v1::GetClusterStateResponse response;
+    const grpc::Status status = stub->GetClusterState(&context, {}, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    for (const v1::ReplicaState& replica : response.replicas()) {
+      if (replica.address() == address) seen = replica.state();
+    }
+  }
+  EXPECT_EQ(seen, state);
 }
 
 void RouterFixture::AwaitAllEnded() {

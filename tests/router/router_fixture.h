@@ -34,6 +34,8 @@ class RouterFixture : public ::testing::Test {
   // Requests accepted and ended, from /metrics.
   void AwaitAllEnded();
   double Metric(const std::string& name);
+  // Waits until the router sees the worker in that state.
+  void AwaitReplica(const FakeWorker& worker, const std::string& state);
 
   RouterOptions options_;
   RouterTuning tuning_;
