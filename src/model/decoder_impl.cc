@@ -235,8 +235,7 @@ absl::StatusOr<std::vector<std::pair<std::string, int64_t>>> PlanDecoderMemory(
   SHOAL_RETURN_IF_ERROR(ValidateOptions(options));
   SHOAL_RETURN_IF_ERROR(CheckKvGroups(spec, options.numerics.kv_dtype));
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  int64_t bytes =
-      weights.embedding.rows * kernels::RowBytes(weights.embedding.format, weights.embedding.cols);
+  int64_t bytes = backend.PreparedTableBytes(weights.embedding);
   bytes += backend.PreparedBytes(MakeHeadSource(weights, options.numerics));
   bytes += weights.final_norm.cols * kFloat;
   for (size_t i = 0; i < spec.layers.size(); ++i) {
