@@ -36,6 +36,15 @@ void RankedTokens::Require(int64_t count) {
   std::sort(keys_.begin(), keys_.end());
 }
 
+void RankedTokens::RequireDownTo(float threshold) {
+  if (size() == n_ || (size() > 0 && logit(size() - 1) < threshold)) return;
+  // The last token's ties may be missing, so its own logit bounds the threshold.
+  if (size() > 0) threshold = std::min(threshold, logit(size() - 1));
+  keys_.clear();
+  CollectAtLeast(threshold);
+  std::sort(keys_.begin(), keys_.end());
+}
+
 void RankedTokens::CollectAtLeast(float threshold) {
   for (int64_t begin = 0; begin < n_; begin += kMaxBlock) {
     if (block_max_[begin / kMaxBlock] < threshold) continue;

@@ -19,6 +19,9 @@ class RankedTokens {
   // Makes at least min(count, n) tokens available.
   void Require(int64_t count);
 
+  // Makes all tokens with a logit of at least `threshold` available (and keeps those there are).
+  void RequireDownTo(float threshold);
+
   int64_t size() const { return static_cast<int64_t>(keys_.size()); }
   int32_t token(int64_t rank) const {
     return static_cast<int32_t>(keys_[static_cast<size_t>(rank)] & 0xFFFFFFFF);

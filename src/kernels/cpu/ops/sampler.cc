@@ -16,6 +16,10 @@ namespace {
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr int64_t kFirstCandidates = 64;
 constexpr int64_t kCandidateGrowth = 16;
+// Histogram that guesses how deep a large nucleus reaches: bins of 1/8 in (maximum - logit) /
+// temperature. Only speed depends on it.
+constexpr int kMassBins = 256;
+constexpr float kBinsPerUnit = 8;
 
 class RowSampler {
  public:
@@ -41,6 +45,8 @@ class RowSampler {
   double SumOfWeights(float factor, bool keep_weights);
   int32_t DrawById(double uniform, float factor);
   int32_t DrawRanked(const SampleRow& row, double uniform, float factor);
+  // Ranks tokens until about `mass` of the row's weights_ is covered; how many there are then.
+  int64_t RankMass(double mass, float factor, RankedTokens& ranked) const;
   // Weights of ranked tokens [weights.size(), count).
   void AppendWeights(const RankedTokens& ranked, int64_t count, float factor,
                      std::vector<float>& weights) const;
@@ -117,6 +123,20 @@ void RowSampler::AppendWeights(const RankedTokens& ranked, int64_t count, float 
   kernels_.exp_sums(logits.data(), added, maximum_, factor, weights.data() + old_size, sums.data());
 }
 
+int64_t RowSampler::RankMass(double mass, float factor, RankedTokens& ranked) const {
+  double bins[kMassBins] = {};
+  const float scale = factor * kBinsPerUnit;
+  for (int64_t i = 0; i < n_; ++i) {
+    const float depth = std::min((maximum_ - clean_[i]) * scale, static_cast<float>(kMassBins - 1));
+    bins[static_cast<int>(depth)] += static_cast<double>(weights_[i]);
+  }
+  int bin = 0;
+  for (double sum = bins[0]; sum < mass && bin < kMassBins - 1;) sum += bins[++bin];
+  ranked.RequireDownTo(bin == kMassBins - 1 ? kMinusInfinity
+                                            : maximum_ - static_cast<float>(bin + 1) / scale);
+  return ranked.size();
+}
+
 int32_t RowSampler::DrawRanked(const SampleRow& row, double uniform, float factor) {
   const bool limited = row.top_k > 0 && row.top_k < n_;
   const int64_t limit = limited ? row.top_k : n_;
@@ -131,7 +151,7 @@ int32_t RowSampler::DrawRanked(const SampleRow& row, double uniform, float facto
     if (limited) {
       for (float weight : weights) total += static_cast<double>(weight);
     } else {
-      total = SumOfWeights(factor, false);
+      total = SumOfWeights(factor, true);
     }
     bound = static_cast<double>(row.top_p) * total;
   }
@@ -139,8 +159,12 @@ int32_t RowSampler::DrawRanked(const SampleRow& row, double uniform, float facto
   int64_t kept = 0;
   while (kept < limit && kept_sum < bound) {
     if (kept == available) {
-      available = std::min(limit, available * kCandidateGrowth);
-      ranked.Require(available);
+      int64_t wanted = std::min(limit, available * kCandidateGrowth);
+      if (available == kFirstCandidates && row.top_p < 1.0F) {
+        wanted = std::max(available + 1, RankMass(bound, factor, ranked));
+      }
+      ranked.Require(wanted);
+      available = wanted;
       AppendWeights(ranked, available, factor, weights);
     }
     const float weight = weights[static_cast<size_t>(kept)];
