@@ -2,6 +2,8 @@
 #include "text/chat_template.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <random>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -139,8 +141,48 @@ TEST(ChatTemplate, WorkMemoryAndOutputAreBounded) {
   bounded("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}");
   bounded("{% set s = 'x' * 10**6 %}{{ s.replace('x', s) }}");
   bounded("{% for i in range(900000) %}0123456789012345678901234567890{% endfor %}");
+  std::string deep = "{% macro m() %}";
+  for (int i = 0; i < 50; ++i) deep += "{% if true %}";
+  deep += "{{ m() }}";
+  for (int i = 0; i < 50; ++i) deep += "{% endif %}";
+  bounded(deep + "{% endmacro %}{{ m() }}");
   bounded("{{ [1] * 10**10 }}");
   bounded("{{ 9 ** 99 }}");
+}
+
+TEST(ChatTemplate, DamagedTemplatesAreErrorsAndNotCrashes) {
+  std::mt19937 random(21);
+  std::vector<std::string> sources;
+  for (const auto& file : std::filesystem::directory_iterator(GoldenPath("templates"))) {
+    sources.push_back(ReadGolden("templates/" + file.path().filename().string()));
+  }
+  std::sort(sources.begin(), sources.end());
+  sources.push_back(ReadGolden("expressions.txt"));
+  int rendered = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string source = sources[random() % sources.size()];
+    for (size_t i = 0; i < 1 + random() % 4; ++i) {
+      const size_t at = random() % source.size();
+      const std::string& other = sources[random() % sources.size()];
+      switch (random() % 3) {
+        case 0:
+          source.erase(at, 1 + random() % 10);
+          break;
+        case 1:
+          source.insert(source.begin() + static_cast<std::ptrdiff_t>(at),
+                        "{}%#|'\"()[]-~.,\n\\"[random() % 17]);
+          break;
+        default:
+          source.insert(at, other.substr(random() % other.size(), 30));
+      }
+      if (source.empty()) source.push_back('x');
+    }
+    const auto parsed = ParseChatTemplate(source, "<s>", "</s>");
+    if (!parsed.ok()) continue;
+    const auto text = (*parsed)->Render(User("Hi"), {}, Options());
+    rendered += text.ok() ? 1 : 0;
+  }
+  EXPECT_GT(rendered, 100);
 }
 
 TEST(ChatTemplate, NormalizesContentAndArguments) {

@@ -18,7 +18,7 @@ namespace shoal::text::jinja {
 
 // One rendering's resources. Not thread-safe.
 struct Machine {
-  static constexpr int64_t kWorkMax = 20'000'000;
+  static constexpr int64_t kWorkMax = 8'000'000;
 
   Arena arena;
   absl::Time now;

@@ -15,11 +15,14 @@ constexpr size_t kScopesMax = 300;
 
 }  // namespace
 
+absl::Status Interpreter::CheckDepth(int line) const {
+  if (depth_ < kDepthMax && scopes_.size() <= kScopesMax) return absl::OkStatus();
+  return TemplateError(line, "nested too deeply (a macro that calls itself?)");
+}
+
 absl::StatusOr<Value> Interpreter::Evaluate(const Expr& expr) {
   SHOAL_RETURN_IF_ERROR(machine_.Work());
-  if (depth_ >= kDepthMax || scopes_.size() > kScopesMax) {
-    return TemplateError(expr.line, "nested too deeply (a macro that calls itself?)");
-  }
+  SHOAL_RETURN_IF_ERROR(CheckDepth(expr.line));
   ++depth_;
   auto value = EvaluateChecked(expr);
   --depth_;

@@ -52,7 +52,10 @@ void Interpreter::Assign(absl::string_view name, const Value& value) {
 
 absl::StatusOr<Interpreter::Flow> Interpreter::Execute(const Body& body, TextBuilder* out) {
   for (const auto& node : body) {
+    SHOAL_RETURN_IF_ERROR(CheckDepth(node->line));
+    ++depth_;
     auto flow = ExecuteNode(*node, out);
+    --depth_;
     if (!flow.ok()) {
       if (flow.status().code() != absl::StatusCode::kFailedPrecondition) return flow;
       return TemplateError(node->line, flow.status().message());
@@ -158,8 +161,13 @@ Value Interpreter::LoopVariable(const std::vector<Value>& items, size_t index, c
                           Value::Int(count),
                           i > 0 ? items[index - 1] : missing,
                           i + 1 < count ? items[index + 1] : missing};
+  const bool filled = !loop.dict->entries.empty();  // in this order, by the first round
   for (size_t name = 0; name < std::size(kNames); ++name) {
-    loop.dict->Set(Value::String(&kNames[name]), values[name]);
+    if (filled) {
+      loop.dict->entries[name].second = values[name];
+    } else {
+      loop.dict->Set(Value::String(&kNames[name]), values[name]);
+    }
   }
   return loop;
 }

@@ -33,7 +33,7 @@ class Interpreter {
   absl::StatusOr<Flow> If(const Node& node, TextBuilder* out);
   absl::StatusOr<Flow> For(const Node& node, TextBuilder* out);
   absl::StatusOr<std::vector<Value>> LoopItems(const Node& node);
-  Value LoopVariable(const std::vector<Value>& items, size_t index, const Value& reuse);
+  Value LoopVariable(const std::vector<Value>& items, size_t index, const Value& loop);
   absl::Status Set(const Node& node, const Value& value);
   absl::Status SetBlock(const Node& node);
   absl::StatusOr<Flow> With(const Node& node, TextBuilder* out);
@@ -43,6 +43,8 @@ class Interpreter {
   absl::StatusOr<Value> ThroughFilters(const Expr& chain, const Value& text);
   absl::Status Unpack(const Node& node, const Value& value);
 
+  // Recursion of the template is recursion here, so it is bounded.
+  absl::Status CheckDepth(int line) const;
   absl::StatusOr<Value> Evaluate(const Expr& expr);
   absl::StatusOr<Value> EvaluateChecked(const Expr& expr);
   absl::StatusOr<Value> Subscript(const Expr& expr);
