@@ -23,5 +23,5 @@ endif()
 set(SHOAL_ISA_avx2 -mavx2 -mfma -mf16c)
 set(SHOAL_ISA_avx512 ${SHOAL_ISA_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
     -mprefer-vector-width=512
-    -Wno-maybe-uninitialized) # GCC 12 warns about its own _mm512_undefined_ps
+    -Wno-maybe-uninitialized -Wno-uninitialized) # GCC 12 warns about its own _mm512_undefined_ps
 set(SHOAL_ISA_amx ${SHOAL_ISA_avx512} -mamx-tile -mamx-int8 -mamx-bf16)
