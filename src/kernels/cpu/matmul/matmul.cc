@@ -186,9 +186,9 @@ void RunAllTiles(CpuStream& stream, const Job& job) {
   int64_t tiles = 0;
   for (const PreparedPart& part : job.weight.parts()) tiles += part.tiles;
   const int threads = stream.pool().threads();
-  const int64_t pieces = threads == 1 ? 1 : threads * kTasksPerThread;
-  // Even: some kernels take two tiles at a time.
-  const int64_t chunk = ((tiles + pieces - 1) / pieces + 1) / 2 * 2;
+  const int64_t pieces = threads * kTasksPerThread;
+  // Even, since some kernels take two tiles at a time.
+  const int64_t chunk = threads == 1 ? tiles : std::max(tiles / pieces / 2 * 2, int64_t{2});
   const int64_t scratch_bytes =
       MatMulScratchBytes(job.weight.cols(), static_cast<int64_t>(job.weight.leaves().size()));
   stream.pool().ParallelFor((tiles + chunk - 1) / chunk, [&](int64_t task, int thread) {
