@@ -36,8 +36,12 @@ absl::StatusOr<int64_t> SizeOr(const GgufFile& file, absl::string_view key, int6
   return file.Find(key) == nullptr ? fallback : Size(file, key);
 }
 
+// A flag counts as 0 or 1.
 absl::StatusOr<double> NumberOr(const GgufFile& file, absl::string_view key, double fallback) {
-  return file.Find(key) == nullptr ? fallback : file.GetDouble(key);
+  const gguf::Value* value = file.Find(key);
+  if (value == nullptr) return fallback;
+  if (const bool* flag = std::get_if<bool>(value)) return *flag ? 1 : 0;
+  return file.GetDouble(key);
 }
 
 // A size that may be given per layer; all layers must agree.

@@ -46,7 +46,7 @@ void AddSample(Sha256& hash, const TensorEntry& tensor) {
     return;
   }
   for (int64_t i = 0; i < kPieces; ++i) {
-    const int64_t begin = (tensor.bytes - kPieceBytes) / (kPieces - 1) * i;
+    const int64_t begin = (tensor.bytes - kPieceBytes) * i / (kPieces - 1);
     hash.Add(tensor.data + begin, static_cast<size_t>(kPieceBytes));
   }
 }
