@@ -3,8 +3,8 @@
 """Makes tests/golden/models: tiny seeded random Llama models and what transformers computes for
 them on CPU in float32. Run it only to change the goldens; they are committed.
 
-Needs: pip install torch transformers>=5 safetensors gguf tokenizers numpy (made with torch 2.15,
-transformers 5.24, gguf 0.17). Usage: scripts/make_goldens.py [NAME...]
+Needs: pip install torch transformers>=5 accelerate safetensors gguf tokenizers numpy (made with
+torch 2.15, transformers 5.24, gguf 0.17). Usage: scripts/make_goldens.py [NAME...]
 
 A golden file (golden.bin beside the model, little-endian):
   8 bytes "SHGOLD01", int32 vocabulary, int32 columns per position, int32 prompts; then per prompt
