@@ -49,9 +49,9 @@ class Decoder {
  public:
   virtual ~Decoder() = default;
   virtual const ModelSpec& spec() const = 0;
-  // [logits_rows, vocab] float32, valid after Synchronize and until the next Forward. Each rank gets
-  // the rows it samples; of one rank: all of them. INVALID_ARGUMENT names what is wrong with `input`
-  // before anything is computed; later errors are the exchanges' own.
+  // [logits_rows, vocab] float32, valid after Synchronize and until the next Forward. Each rank
+  // gets the rows it samples; of one rank: all of them. INVALID_ARGUMENT names what is wrong with
+  // `input` before anything is computed; later errors are the exchanges' own.
   virtual absl::StatusOr<kernels::Tensor> Forward(kernels::Stream& stream,
                                                   const ForwardInput& input) = 0;
   // Bytes this rank holds, by name: weights, activations.
