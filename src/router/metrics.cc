@@ -18,11 +18,11 @@ struct RouterMetrics::State {
       "vllm:time_to_first_token_seconds", "Arrival to first token.", FirstTokenEdges());
   metrics::Histogram inter_token = registry.GetHistogram(
       "vllm:inter_token_latency_seconds", "Time between tokens of one choice.", InterTokenEdges());
-  metrics::Histogram latency = registry.GetHistogram(
-      "vllm:e2e_request_latency_seconds", "Arrival to end.", RequestLatencyEdges());
-  metrics::Histogram queued = registry.GetHistogram(
-      "vllm:request_queue_time_seconds", "Arrival to the first look for a replica.",
-      RequestLatencyEdges());
+  metrics::Histogram latency = registry.GetHistogram("vllm:e2e_request_latency_seconds",
+                                                     "Arrival to end.", RequestLatencyEdges());
+  metrics::Histogram queued =
+      registry.GetHistogram("vllm:request_queue_time_seconds",
+                            "Arrival to the first look for a replica.", RequestLatencyEdges());
   metrics::Histogram prompt_size = registry.GetHistogram(
       "vllm:request_prompt_tokens", "Prompt tokens of a request.", TokenCountEdges());
   metrics::Histogram completion_size = registry.GetHistogram(
@@ -31,17 +31,17 @@ struct RouterMetrics::State {
       registry.GetCounter("vllm:prompt_tokens_total", "Prompt tokens of ended requests.");
   metrics::Counter generation_tokens =
       registry.GetCounter("vllm:generation_tokens_total", "Completion tokens of ended requests.");
-  metrics::Counter cached_tokens = registry.GetCounter(
-      "vllm:prompt_tokens_cached_total", "Prompt tokens served from prefix caches.");
+  metrics::Counter cached_tokens = registry.GetCounter("vllm:prompt_tokens_cached_total",
+                                                       "Prompt tokens served from prefix caches.");
   metrics::Counter retries = registry.GetCounter(
       "shoal_router_retries_total", "Sequences sent to another replica after a failure.");
-  metrics::Counter late = registry.GetCounter(
-      "shoal_router_dropped_tokens_total",
-      "Tokens that came after the end of their sequence or attempt.");
+  metrics::Counter late =
+      registry.GetCounter("shoal_router_dropped_tokens_total",
+                          "Tokens that came after the end of their sequence or attempt.");
   metrics::Counter lost = registry.GetCounter("shoal_router_replica_losses_total",
                                               "Replicas that were lost or stalled.");
-  metrics::Counter lost_sequences = registry.GetCounter(
-      "shoal_router_interrupted_sequences_total", "Sequences in flight on lost replicas.");
+  metrics::Counter lost_sequences = registry.GetCounter("shoal_router_interrupted_sequences_total",
+                                                        "Sequences in flight on lost replicas.");
 };
 
 RouterMetrics::RouterMetrics() : state_(std::make_unique<State>()) {}

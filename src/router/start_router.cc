@@ -83,8 +83,7 @@ class RouterImpl final : public Router {
     }
     SHOAL_ASSIGN_OR_RETURN(dispatcher_, Dispatcher::Start(std::move(dispatch)));
     service_ = std::make_unique<Service>(
-        std::move(service),
-        Service::Parts{&admission_, &pool_, dispatcher_.get(), &metrics_});
+        std::move(service), Service::Parts{&admission_, &pool_, dispatcher_.get(), &metrics_});
     frontend_ = std::make_unique<HttpFrontend>(service_.get());
     return Listen();
   }
@@ -122,9 +121,8 @@ class RouterImpl final : public Router {
     http.connection = tuning_.connection;
     http.connection.parser.body_bytes_max = static_cast<size_t>(options_.router.max_body_bytes);
     SHOAL_ASSIGN_OR_RETURN(http_, StartHttpServer(http, frontend_.get()));
-    SHOAL_ASSIGN_OR_RETURN(
-        grpc_,
-        StartGrpcServer(options_.router.grpc.host, options_.router.grpc.port, service_.get()));
+    SHOAL_ASSIGN_OR_RETURN(grpc_, StartGrpcServer(options_.router.grpc.host,
+                                                  options_.router.grpc.port, service_.get()));
     listening_.store(true);
     log::Info("listening: http {}, grpc {}", http_endpoint().ToString(),
               grpc_endpoint().ToString());
@@ -166,8 +164,7 @@ RouterTuning TuningFrom(const RouterOptions& options) {
   RouterTuning tuning;
   tuning.health.start = options.deadlines.start;
   tuning.health.step = options.deadlines.step;
-  tuning.health.silence =
-      std::clamp(options.deadlines.step, absl::Seconds(1), absl::Seconds(10));
+  tuning.health.silence = std::clamp(options.deadlines.step, absl::Seconds(1), absl::Seconds(10));
   return tuning;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "text/chat_template.h"
+#include "text/messages.h"
 #include "text/tokenizer.h"
 
 namespace shoal::router {
@@ -58,12 +59,14 @@ class FakeTokenizer final : public text::Tokenizer {
 // "user:hi\n"; refuses the role "critic".
 class FakeTemplate final : public text::ChatTemplate {
  public:
-  absl::StatusOr<std::string> Render(const nlohmann::json& messages,
-                                     const nlohmann::json& variables,
+  absl::StatusOr<std::string> Render(const nlohmann::ordered_json& messages,
+                                     const nlohmann::ordered_json& variables,
                                      const text::RenderOptions&) const override {
+    auto normal = text::NormalizeMessages(messages, /*join_parts=*/true);
+    if (!normal.ok()) return normal.status();
     std::string out;
     if (variables.contains("tools")) out += "[tools]";
-    for (const auto& message : messages) {
+    for (const auto& message : *normal) {
       const std::string role = message["role"];
       if (role == "critic") return absl::InvalidArgumentError("line 1: no critics");
       out += role + ":" + std::string(message["content"]) + "\n";
@@ -71,8 +74,8 @@ class FakeTemplate final : public text::ChatTemplate {
     return out;
   }
   absl::StatusOr<std::vector<int32_t>> RenderTokens(
-      const text::Tokenizer& tokenizer, const nlohmann::json& messages,
-      const nlohmann::json& variables, const text::RenderOptions& options) const override {
+      const text::Tokenizer& tokenizer, const nlohmann::ordered_json& messages,
+      const nlohmann::ordered_json& variables, const text::RenderOptions& options) const override {
     auto text = Render(messages, variables, options);
     if (!text.ok()) return text.status();
     return tokenizer.Encode(*text, {});

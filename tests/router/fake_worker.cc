@@ -129,8 +129,7 @@ void FakeWorker::Emit(const v1::Submit& submit, const std::vector<int32_t>& toke
   Send(message);
 }
 
-void FakeWorker::Reject(const v1::Submit& submit, absl::StatusCode code,
-                        const std::string& text) {
+void FakeWorker::Reject(const v1::Submit& submit, absl::StatusCode code, const std::string& text) {
   v1::WorkerMessage message;
   v1::SequenceDelta* delta = message.mutable_deltas()->add_sequences();
   delta->set_sequence(submit.sequence());

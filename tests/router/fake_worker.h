@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "shoal/v1/worker.grpc.pb.h"
@@ -61,9 +62,9 @@ class FakeWorker final : public v1::Worker::Service {
   // Breaks all streams and stops listening.
   void Die();
 
-  grpc::Status Serve(grpc::ServerContext* context,
-                     grpc::ServerReaderWriter<v1::WorkerMessage, v1::RouterMessage>* stream)
-      override;
+  grpc::Status Serve(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::WorkerMessage, v1::RouterMessage>* stream) override;
 
  private:
   void Answer(const v1::Submit& submit);
@@ -76,8 +77,8 @@ class FakeWorker final : public v1::Worker::Service {
   std::unique_ptr<grpc::Server> server_;
   mutable absl::Mutex mutex_;
   absl::Mutex write_mutex_;
-  grpc::ServerReaderWriter<v1::WorkerMessage, v1::RouterMessage>* stream_
-      ABSL_GUARDED_BY(mutex_) = nullptr;
+  grpc::ServerReaderWriter<v1::WorkerMessage, v1::RouterMessage>* stream_ ABSL_GUARDED_BY(mutex_) =
+      nullptr;
   int streams_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string token_ ABSL_GUARDED_BY(mutex_);
   std::deque<v1::Submit> submits_ ABSL_GUARDED_BY(mutex_);

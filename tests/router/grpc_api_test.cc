@@ -18,8 +18,8 @@ class GrpcApi : public RouterFixture {
   std::unique_ptr<v1::Inference::Stub> Stub() {
     grpc::ChannelArguments arguments;
     arguments.SetMaxSendMessageSize(-1);
-    return v1::Inference::NewStub(grpc::CreateCustomChannel(
-        grpc_target(), grpc::InsecureChannelCredentials(), arguments));
+    return v1::Inference::NewStub(
+        grpc::CreateCustomChannel(grpc_target(), grpc::InsecureChannelCredentials(), arguments));
   }
   static v1::GenerateRequest Request(const std::string& text) {
     v1::GenerateRequest request;
@@ -145,10 +145,10 @@ TEST_F(GrpcApi, PassesCancellationAndDeadlineOn) {
   EXPECT_FALSE(reader->Read(&response));
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
   grpc::ClientContext short_context;
-  short_context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(200)));
+  short_context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(2)));
   auto second = stub->Generate(&short_context, Request("hi"));
   const v1::Submit limited = worker.AwaitSubmit();
-  EXPECT_LE(limited.deadline_ms(), 200u);
+  EXPECT_LE(limited.deadline_ms(), 2000u);
   EXPECT_FALSE(second->Read(&response));
   EXPECT_EQ(second->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(worker.AwaitCancel().sequence(), limited.sequence());
@@ -156,11 +156,9 @@ TEST_F(GrpcApi, PassesCancellationAndDeadlineOn) {
 }
 
 TEST_F(GrpcApi, ContinuesAStreamAfterADeath) {
-  AddWorker().Script({'a', 'b', 'c', kEos});
-  AddWorker().Script({'a', 'b', 'c', kEos});
+  AddWorker();
+  AddWorker();
   StartAll();
-  workers_[0]->Script({}, v1::FINISH_NONE);
-  workers_[1]->Script({}, v1::FINISH_NONE);
   auto stub = Stub();
   grpc::ClientContext context;
   auto reader = stub->Generate(&context, Request("hi"));

@@ -32,7 +32,8 @@ TEST_F(HttpProtocol, RefusesMalformedRequestsAndLivesOn) {
       {"HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
       {"bare line feeds", "GET /health HTTP/1.1\nHost: t\n\n", 400},
       {"folded header", "GET /health HTTP/1.1\r\nA: b\r\n c\r\n\r\n", 400},
-      {"NUL in a header", absl::StrCat("GET /health HTTP/1.1\r\nA: ", std::string(1, '\0'), "\r\n\r\n"), 400},
+      {"NUL in a header",
+       absl::StrCat("GET /health HTTP/1.1\r\nA: ", std::string(1, '\0'), "\r\n\r\n"), 400},
       {"space in a header name", "GET /health HTTP/1.1\r\nA : b\r\n\r\n", 400},
       {"two lengths", post + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc", 400},
       {"length and chunks",
@@ -95,7 +96,8 @@ TEST_F(HttpProtocol, RefusesChunksThatAddUpToTooMuch) {
 
 TEST_F(HttpProtocol, TakesABodyInOneByteChunks) {
   std::string bytes = "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
-  for (const char c : Completion("x").dump()) absl::StrAppend(&bytes, "1\r\n", std::string(1, c), "\r\n");
+  for (const char c : Completion("x").dump())
+    absl::StrAppend(&bytes, "1\r\n", std::string(1, c), "\r\n");
   RawClient client(http());
   client.Send(bytes + "0\r\n\r\n");
   const RawResponse response = client.Read();

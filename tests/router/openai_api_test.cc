@@ -102,8 +102,8 @@ TEST_F(OpenAiApi, GivesEqualTextAndUsageStreamedAndWhole) {
       if (!event["usage"].is_null()) usage = event["usage"];
       if (event["choices"].empty()) continue;
       const json& choice = event["choices"][0];
-      const std::string piece = choice.contains("text") ? choice.value("text", "")
-                                                        : choice["delta"].value("content", "");
+      const std::string piece =
+          choice.contains("text") ? choice.value("text", "") : choice["delta"].value("content", "");
       EXPECT_EQ(piece.find("\xEF\xBF\xBD"), std::string::npos);
       text += piece;
       if (!choice["finish_reason"].is_null()) finish = choice["finish_reason"];
@@ -272,13 +272,14 @@ TEST_F(OpenAiApi, AsksForKeysAndComparesThem) {
     EXPECT_EQ(response.status, 401) << bad;
     EXPECT_EQ(response.json()["error"]["code"], "invalid_api_key");
   }
-  for (const char* good : {"Authorization: Bearer secret-1\r\n",
-                           "authorization: bearer  secret-2\r\n"}) {
+  for (const char* good :
+       {"Authorization: Bearer secret-1\r\n", "authorization: bearer  secret-2\r\n"}) {
     EXPECT_EQ(FetchGet(http(), "/v1/models", good).status, 200) << good;
   }
   EXPECT_EQ(FetchGet(http(), "/health").status, 200);
   router_.reset();
   std::ofstream(path, std::ios::trunc) << "# none\n";
+  options_.replicas.clear();
   EXPECT_FALSE(StartRouterWithModels(options_, {}, tuning_).ok());
   unlink(path);
 }

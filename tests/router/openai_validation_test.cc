@@ -50,11 +50,11 @@ TEST_F(OpenAiValidation, RefusesBodiesThatAreNoRequest) {
 
 TEST_F(OpenAiValidation, RefusesDeepNestingEvenInIgnoredFields) {
   for (const int depth : {100, 3000, 100'000}) {
-    const std::string nested = std::string(static_cast<size_t>(depth), '[') +
-                               std::string(static_cast<size_t>(depth), ']');
-    const RawResponse response = FetchText(
-        http(), kCompletions,
-        absl::StrCat("{\"model\":\"tiny\",\"prompt\":\"x\",\"metadata\":", nested, "}"));
+    const std::string nested =
+        std::string(static_cast<size_t>(depth), '[') + std::string(static_cast<size_t>(depth), ']');
+    const RawResponse response =
+        FetchText(http(), kCompletions,
+                  absl::StrCat("{\"model\":\"tiny\",\"prompt\":\"x\",\"metadata\":", nested, "}"));
     EXPECT_EQ(response.status, 400);
     EXPECT_NE(response.body.find("nested deeper"), std::string::npos) << response.body;
   }
@@ -68,23 +68,60 @@ struct Refusal {
 
 TEST_F(OpenAiValidation, RefusesImpossibleValuesWithTheirParameter) {
   const json kMany = json(std::vector<std::string>(17, "s"));
-  const std::vector<Refusal> both = {
-      {"temperature", -0.1}, {"temperature", 2.1}, {"temperature", "1"}, {"temperature", true},
-      {"top_p", 0}, {"top_p", 1.01}, {"top_p", json::array()}, {"min_p", 1}, {"min_p", -0.5},
-      {"top_k", -2}, {"top_k", 1.5}, {"top_k", "5"}, {"n", 0}, {"n", 129}, {"n", "1"}, {"n", 1.0},
-      {"seed", "100"}, {"seed", 1.5}, {"seed", 1e20}, {"stop", ""}, {"stop", json::array({""})},
-      {"stop", json::array({"x", ""})}, {"stop", 5}, {"stop", json::array({nullptr})},
-      {"stop", json::array({5})}, {"stop", kMany}, {"stop_token_ids", json::array({nullptr})},
-      {"stop_token_ids", json::array({-1})}, {"stop_token_ids", json::array({kFakeVocab})},
-      {"stop_token_ids", 5}, {"max_tokens", -1}, {"max_tokens", "16"}, {"max_tokens", 1.5},
-      {"max_tokens", int64_t{1} << 40}, {"max_tokens", 2147483647}, {"max_tokens", 9.3e18},
-      {"stream", "yes"}, {"stream", 1}, {"stream_options", {{"include_usage", true}}},
-      {"model", nullptr}, {"model", json::array({"a"})}, {"model", 7}, {"priority", "high"},
-      // Known, and not built.
-      {"presence_penalty", 0.5}, {"frequency_penalty", -0.5}, {"repetition_penalty", 1.1},
-      {"logit_bias", {{"5", 1}}}, {"min_tokens", 5}, {"best_of", 3}, {"guided_json", {{"a", 1}}},
-      {"response_format", {{"type", "json_object"}}},
-      {"response_format", {{"type", "json_schema"}}}, {"suffix", "end"}};
+  const std::vector<Refusal> both = {{"temperature", -0.1},
+                                     {"temperature", 2.1},
+                                     {"temperature", "1"},
+                                     {"temperature", true},
+                                     {"top_p", 0},
+                                     {"top_p", 1.01},
+                                     {"top_p", json::array()},
+                                     {"min_p", 1},
+                                     {"min_p", -0.5},
+                                     {"top_k", -2},
+                                     {"top_k", 1.5},
+                                     {"top_k", "5"},
+                                     {"n", 0},
+                                     {"n", 129},
+                                     {"n", "1"},
+                                     {"n", 1.0},
+                                     {"seed", "100"},
+                                     {"seed", 1.5},
+                                     {"seed", 1e20},
+                                     {"stop", ""},
+                                     {"stop", json::array({""})},
+                                     {"stop", json::array({"x", ""})},
+                                     {"stop", 5},
+                                     {"stop", json::array({nullptr})},
+                                     {"stop", json::array({5})},
+                                     {"stop", kMany},
+                                     {"stop_token_ids", json::array({nullptr})},
+                                     {"stop_token_ids", json::array({-1})},
+                                     {"stop_token_ids", json::array({kFakeVocab})},
+                                     {"stop_token_ids", 5},
+                                     {"max_tokens", -1},
+                                     {"max_tokens", "16"},
+                                     {"max_tokens", 1.5},
+                                     {"max_tokens", int64_t{1} << 40},
+                                     {"max_tokens", 2147483647},
+                                     {"max_tokens", 9.3e18},
+                                     {"stream", "yes"},
+                                     {"stream", 1},
+                                     {"stream_options", {{"include_usage", true}}},
+                                     {"model", nullptr},
+                                     {"model", json::array({"a"})},
+                                     {"model", 7},
+                                     {"priority", "high"},
+                                     // Known, and not built.
+                                     {"presence_penalty", 0.5},
+                                     {"frequency_penalty", -0.5},
+                                     {"repetition_penalty", 1.1},
+                                     {"logit_bias", {{"5", 1}}},
+                                     {"min_tokens", 5},
+                                     {"best_of", 3},
+                                     {"guided_json", {{"a", 1}}},
+                                     {"response_format", {{"type", "json_object"}}},
+                                     {"response_format", {{"type", "json_schema"}}},
+                                     {"suffix", "end"}};
   for (const Refusal& c : both) {
     for (const RawResponse& response :
          {ChatWith(c.field, c.value), CompletionWith(c.field, c.value)}) {
@@ -98,18 +135,30 @@ TEST_F(OpenAiValidation, RefusesImpossibleChatValues) {
   const json kUser = {{"role", "user"}, {"content", "x"}};
   const json kImage = {{"type", "image_url"}, {"image_url", {{"url", "http://127.0.0.1:9/"}}}};
   const std::vector<Refusal> cases = {
-      {"messages", nullptr}, {"messages", json::array()}, {"messages", "hi"},
-      {"messages", json::object()}, {"messages", json::array({5}), "messages[0]"},
+      {"messages", nullptr},
+      {"messages", json::array()},
+      {"messages", "hi"},
+      {"messages", json::object()},
+      {"messages", json::array({5}), "messages[0]"},
       {"messages", json::array({kUser, {{"content", "x"}}}), "messages[1].role"},
       {"messages", {{{"role", 5}, {"content", "x"}}}, "messages[0].role"},
       {"messages", {{{"role", "user"}, {"content", 5}}}, "messages[0].content"},
       {"messages", {{{"role", "user"}, {"content", json::array({kImage})}}}, "messages[0].content"},
       {"messages", {{{"role", "critic"}, {"content", "x"}}}},
-      {"max_tokens", 0}, {"top_logprobs", 5}, {"top_logprobs", 21}, {"top_logprobs", 1000000},
-      {"top_logprobs", -1}, {"logprobs", 1}, {"tools", 7}, {"tools", json::array({7})},
-      {"tools", {{{"type", "function"}}}}, {"tool_choice", "required"},
-      {"tool_choice", {{"type", "function"}}}, {"continue_final_message", true},
-      {"chat_template_kwargs", 5}, {"chat_template_kwargs", {{"messages", 5}}},
+      {"max_tokens", 0},
+      {"top_logprobs", 5},
+      {"top_logprobs", 21},
+      {"top_logprobs", 1000000},
+      {"top_logprobs", -1},
+      {"logprobs", 1},
+      {"tools", 7},
+      {"tools", json::array({7})},
+      {"tools", {{{"type", "function"}}}},
+      {"tool_choice", "required"},
+      {"tool_choice", {{"type", "function"}}},
+      {"continue_final_message", true},
+      {"chat_template_kwargs", 5},
+      {"chat_template_kwargs", {{"messages", 5}}},
       {"add_generation_prompt", "yes"}};
   for (const Refusal& c : cases) {
     const RawResponse response = ChatWith(c.field, c.value);
@@ -120,15 +169,25 @@ TEST_F(OpenAiValidation, RefusesImpossibleChatValues) {
 }
 
 TEST_F(OpenAiValidation, RefusesImpossibleCompletionValues) {
-  const std::vector<Refusal> cases = {
-      {"prompt", nullptr}, {"prompt", ""}, {"prompt", json::array()},
-      {"prompt", json::array({json::array()})}, {"prompt", json::array({""})},
-      {"prompt", json::array({1, nullptr})}, {"prompt", json::array({"a", 1})},
-      {"prompt", json::array({1, "a"})}, {"prompt", 5}, {"prompt", json::array({-1})},
-      {"prompt", json::array({kFakeVocab})}, {"prompt", json::array({int64_t{1} << 40})},
-      {"prompt", json::array({1.5})}, {"prompt", json(std::vector<std::string>(100'000, ""))},
-      {"logprobs", -1}, {"logprobs", 21}, {"logprobs", 1000000}, {"logprobs", true},
-      {"echo", "yes"}};
+  const std::vector<Refusal> cases = {{"prompt", nullptr},
+                                      {"prompt", ""},
+                                      {"prompt", json::array()},
+                                      {"prompt", json::array({json::array()})},
+                                      {"prompt", json::array({""})},
+                                      {"prompt", json::array({1, nullptr})},
+                                      {"prompt", json::array({"a", 1})},
+                                      {"prompt", json::array({1, "a"})},
+                                      {"prompt", 5},
+                                      {"prompt", json::array({-1})},
+                                      {"prompt", json::array({kFakeVocab})},
+                                      {"prompt", json::array({int64_t{1} << 40})},
+                                      {"prompt", json::array({1.5})},
+                                      {"prompt", json(std::vector<std::string>(100'000, ""))},
+                                      {"logprobs", -1},
+                                      {"logprobs", 21},
+                                      {"logprobs", 1000000},
+                                      {"logprobs", true},
+                                      {"echo", "yes"}};
   for (const Refusal& c : cases) {
     const RawResponse response = CompletionWith(c.field, c.value);
     EXPECT_EQ(response.status, 400) << c.field << ": " << response.body;
@@ -138,16 +197,38 @@ TEST_F(OpenAiValidation, RefusesImpossibleCompletionValues) {
 }
 
 TEST_F(OpenAiValidation, AcceptsNeutralUnknownAndIgnoredValues) {
-  const std::vector<std::pair<const char*, json>> cases = {
-      {"temperature", 0}, {"temperature", 2}, {"temperature", nullptr}, {"temperature", 1e-38},
-      {"top_p", 1}, {"top_p", 1e-4}, {"top_k", -1}, {"top_k", 0}, {"top_k", 9999999},
-      {"seed", -1}, {"seed", uint64_t{1} << 63}, {"seed", nullptr}, {"stop", nullptr},
-      {"stop", json::array()}, {"stop", json::array({"zz"})}, {"max_tokens", nullptr},
-      {"presence_penalty", 0}, {"frequency_penalty", 0.0}, {"logit_bias", json::object()},
-      {"logit_bias", nullptr}, {"response_format", {{"type", "text"}}}, {"best_of", 1},
-      {"user", "me"}, {"store", true}, {"metadata", {{"a", "b"}}}, {"service_tier", "auto"},
-      {"Max_Tokens", 100000}, {"whatever", {{"x", {1, 2, 3}}}}, {"parallel_tool_calls", true},
-      {"max_completion_tokens", 5}, {"logprobs", nullptr}, {"stream", false}};
+  const std::vector<std::pair<const char*, json>> cases = {{"temperature", 0},
+                                                           {"temperature", 2},
+                                                           {"temperature", nullptr},
+                                                           {"temperature", 1e-38},
+                                                           {"top_p", 1},
+                                                           {"top_p", 1e-4},
+                                                           {"top_k", -1},
+                                                           {"top_k", 0},
+                                                           {"top_k", 9999999},
+                                                           {"seed", -1},
+                                                           {"seed", uint64_t{1} << 63},
+                                                           {"seed", nullptr},
+                                                           {"stop", nullptr},
+                                                           {"stop", json::array()},
+                                                           {"stop", json::array({"zz"})},
+                                                           {"max_tokens", nullptr},
+                                                           {"presence_penalty", 0},
+                                                           {"frequency_penalty", 0.0},
+                                                           {"logit_bias", json::object()},
+                                                           {"logit_bias", nullptr},
+                                                           {"response_format", {{"type", "text"}}},
+                                                           {"best_of", 1},
+                                                           {"user", "me"},
+                                                           {"store", true},
+                                                           {"metadata", {{"a", "b"}}},
+                                                           {"service_tier", "auto"},
+                                                           {"Max_Tokens", 100000},
+                                                           {"whatever", {{"x", {1, 2, 3}}}},
+                                                           {"parallel_tool_calls", true},
+                                                           {"max_completion_tokens", 5},
+                                                           {"logprobs", nullptr},
+                                                           {"stream", false}};
   for (const auto& [field, value] : cases) {
     const RawResponse chat = ChatWith(field, value);
     EXPECT_EQ(chat.status, 200) << field << " " << value << ": " << chat.body;
@@ -196,8 +277,7 @@ TEST_F(OpenAiValidation, ReadsContentPartsNullContentAndToolHistory) {
   for (const int32_t token : workers_[0]->AwaitSubmit().tokens()) {
     prompt += static_cast<char>(token);
   }
-  EXPECT_EQ(prompt,
-            "[tools]system:be\nbrief\nassistant:\ntool:4\nassistant:\nuser:<eos>\n");
+  EXPECT_EQ(prompt, "[tools]system:be\nbrief\nassistant:\ntool:4\nassistant:\nuser:<eos>\n");
 }
 
 TEST_F(OpenAiValidation, RefusesWhatTheContextCannotHoldInBothModesBeforeAny200) {
@@ -207,9 +287,9 @@ TEST_F(OpenAiValidation, RefusesWhatTheContextCannotHoldInBothModesBeforeAny200)
     int64_t max_tokens;
     int status;
   };
-  for (const Case& c : {Case{4096, 1, 400}, Case{4095, 2, 400}, Case{4095, 1, 200},
-                        Case{10, 4087, 400}, Case{10, 4086, 200}, Case{4097, 0, 400},
-                        Case{4096, 0, 200}}) {
+  for (const Case& c :
+       {Case{4096, 1, 400}, Case{4095, 2, 400}, Case{4095, 1, 200}, Case{10, 4087, 400},
+        Case{10, 4086, 200}, Case{4097, 0, 400}, Case{4096, 0, 200}}) {
     for (const bool stream : {false, true}) {
       json body = Completion(std::string(c.prompt, 'x'));
       body["max_tokens"] = c.max_tokens;

@@ -45,8 +45,7 @@ void RawClient::Send(absl::string_view bytes) {
   }
 }
 
-void RawClient::Post(const std::string& path, const std::string& body,
-                     const std::string& headers) {
+void RawClient::Post(const std::string& path, const std::string& body, const std::string& headers) {
   Send(absl::StrCat("POST ", path, " HTTP/1.1\r\nHost: t\r\nContent-Length: ", body.size(), "\r\n",
                     headers, "\r\n", body));
 }

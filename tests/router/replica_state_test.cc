@@ -60,6 +60,11 @@ TEST_F(ReplicaStateTest, IsStalledByLackOfProgressAndBySilenceAndRecovers) {
   EXPECT_TRUE(state_.ShouldGiveUp(kStart + 31 * kSecond));
   state_.OnOther(kStart + 12 * kSecond);
   EXPECT_EQ(state_.Health(kStart + 12 * kSecond), ReplicaHealth::kReady);
+  load.failure = "device lost";
+  ASSERT_TRUE(state_.OnLoad(load, kStart + 12 * kSecond).ok());
+  EXPECT_EQ(state_.Health(kStart + 12 * kSecond), ReplicaHealth::kDown);
+  EXPECT_EQ(state_.View(kStart + 12 * kSecond).refusal, "device lost");
+  load.failure.clear();
   load.draining = true;
   ASSERT_TRUE(state_.OnLoad(load, kStart + 12 * kSecond).ok());
   EXPECT_EQ(state_.Health(kStart + 12 * kSecond), ReplicaHealth::kDraining);

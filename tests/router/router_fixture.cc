@@ -17,13 +17,15 @@ void RouterFixture::SetUp() {
   options_.router.http = {"127.0.0.1", 0};
   options_.router.grpc = {"127.0.0.1", 0};
   options_.failover = "continue";
+  tuning_.health.silence = absl::Hours(1);  // the fake workers speak only when told
   tuning_.health.backoff_first = absl::Milliseconds(5);
   tuning_.health.backoff_max = absl::Milliseconds(50);
 }
 
 FakeWorker& RouterFixture::AddWorker(FakeWorkerOptions options) {
   workers_.push_back(std::make_unique<FakeWorker>(options));
-  options_.replicas.push_back({absl::StrCat("chat/", workers_.size() - 1), options.model,
+  options_.replicas.push_back({absl::StrCat("chat/", workers_.size() - 1),
+                               options.model,
                                {"127.0.0.1", workers_.back()->port()}});
   return *workers_.back();
 }
@@ -45,8 +47,8 @@ void RouterFixture::StartAll() {
   auto all = [this] {
     double ready = 0;
     for (size_t i = 0; i < workers_.size(); ++i) {
-      ready += Metric(absl::StrCat("shoal_replica_ready{engine=\"chat/", i,
-                                   "\",model_name=\"tiny\"}"));
+      ready +=
+          Metric(absl::StrCat("shoal_replica_ready{engine=\"chat/", i, "\",model_name=\"tiny\"}"));
     }
     return ready == static_cast<double>(workers_.size());
   };

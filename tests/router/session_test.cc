@@ -228,8 +228,7 @@ TEST(Session, CancelsTheSiblingsOfAFailedChoice) {
     EXPECT_EQ(SubmitTo(*session, i, 0).sampling.choice, static_cast<uint32_t>(i));
   }
   EXPECT_EQ(session->SiblingReplica(0), std::nullopt);  // it has had its attempt
-  const Actions actions =
-      session->OnDelta(1, Failure(absl::StatusCode::kInternal, false), kNow);
+  const Actions actions = session->OnDelta(1, Failure(absl::StatusCode::kInternal, false), kNow);
   ASSERT_EQ(actions.cancels.size(), 2u);
   EXPECT_EQ(actions.cancels[0].sequence, 0);
   EXPECT_EQ(actions.cancels[1].sequence, 2);
@@ -305,10 +304,10 @@ TEST(Session, EndsExactlyOnceWhateverHappens) {
         actions = session->OnReplicaLost(i, absl::UnavailableError("died"), kNow);
       } else if (session->sequence(i).active()) {
         const bool last = random(6) == 0;
-        actions = session->OnDelta(
-            i, Delta({static_cast<int32_t>('a' + random(26))},
-                     last ? WireFinish::kLength : WireFinish::kNone),
-            kNow);
+        actions = session->OnDelta(i,
+                                   Delta({static_cast<int32_t>('a' + random(26))},
+                                         last ? WireFinish::kLength : WireFinish::kNone),
+                                   kNow);
       }
       routes.insert(routes.end(), actions.routes.begin(), actions.routes.end());
       ends += actions.end.has_value() ? 1 : 0;

@@ -29,9 +29,9 @@ Fleet::Fleet(const FleetOptions& options, Post post, absl::Time now)
 
 double Fleet::Jitter(size_t index, uint64_t generation) const {
   const uint64_t seed = options_.router_incarnation;
-  const auto numbers = Philox4x32(
-      {static_cast<uint32_t>(index), static_cast<uint32_t>(generation), 0, 0},
-      {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  const auto numbers =
+      Philox4x32({static_cast<uint32_t>(index), static_cast<uint32_t>(generation), 0, 0},
+                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   return static_cast<double>(numbers[0]) / 4294967296.0;
 }
 
@@ -142,8 +142,8 @@ std::vector<std::pair<size_t, absl::Status>> Fleet::TakeLost(absl::Time now) {
         log::Error("replica {} is stalled: its requests go elsewhere", name);
         lost.emplace_back(i, absl::UnavailableError(absl::StrCat("replica ", name, " stalled")));
       } else {
-        lost.emplace_back(i, absl::UnavailableError(absl::StrCat("replica ", name, " was lost: ",
-                                                                 replica.last_reason.message())));
+        lost.emplace_back(i, absl::UnavailableError(absl::StrCat(
+                                 "replica ", name, " was lost: ", replica.last_reason.message())));
       }
     }
     replica.used = used;

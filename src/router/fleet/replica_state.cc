@@ -31,9 +31,10 @@ absl::Status ReplicaState::OnWelcome(const WelcomeValue& welcome,
                                      const ReplicaExpectation& expected, absl::Time now) {
   heard_at_ = now;
   refusal_.clear();
-  if (welcome.protocol != kProtocolVersion) {
-    refusal_ = absl::StrCat("speaks protocol ", welcome.protocol, ", this router ",
-                            kProtocolVersion);
+  // A newer peer keeps the meaning of what this version knows.
+  if (welcome.protocol < kProtocolVersionMin || welcome.protocol > kProtocolVersion + 1) {
+    refusal_ =
+        absl::StrCat("speaks protocol ", welcome.protocol, ", this router ", kProtocolVersion);
   } else if (welcome.model != expected.model) {
     refusal_ = absl::StrCat("serves model \"", welcome.model, "\", not \"", expected.model, "\"");
   } else if (welcome.vocab_size < expected.vocab_size) {
@@ -59,9 +60,9 @@ absl::Status ReplicaState::OnWelcome(const WelcomeValue& welcome,
 absl::Status ReplicaState::OnLoad(const LoadValue& load, absl::Time now) {
   heard_at_ = now;
   if (!welcome_.has_value() || load.incarnation != welcome_->incarnation) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "replica ", name_, " reports load of incarnation ", load.incarnation, ", welcomed was ",
-        welcome_.has_value() ? welcome_->incarnation : 0));
+    return absl::FailedPreconditionError(
+        absl::StrCat("replica ", name_, " reports load of incarnation ", load.incarnation,
+                     ", welcomed was ", welcome_.has_value() ? welcome_->incarnation : 0));
   }
   load_ = load;
   ++reports_;
@@ -88,6 +89,7 @@ ReplicaHealth ReplicaState::Health(absl::Time now) const {
     const bool young = !ever_welcomed_ && refusal_.empty() && now - started_at_ < limits_.start;
     return young ? ReplicaHealth::kStarting : ReplicaHealth::kDown;
   }
+  if (!load_.failure.empty()) return ReplicaHealth::kDown;
   if (absl::Milliseconds(load_.stalled_ms) > limits_.step) return ReplicaHealth::kStalled;
   if (now - heard_at_ > limits_.silence) return ReplicaHealth::kStalled;
   return load_.draining ? ReplicaHealth::kDraining : ReplicaHealth::kReady;
@@ -114,7 +116,7 @@ ReplicaView ReplicaState::View(absl::Time now) const {
   view.model = model_;
   view.address = address_;
   view.health = Health(now);
-  view.refusal = refusal_;
+  view.refusal = load_.failure.empty() ? refusal_ : load_.failure;
   view.generation = generation_;
   if (welcome_.has_value()) {
     view.incarnation = welcome_->incarnation;

@@ -16,8 +16,8 @@
 namespace shoal::router {
 
 struct HealthLimits {
-  absl::Duration start = absl::Seconds(120);  // not heard of for this long after the start: down
-  absl::Duration step = absl::Seconds(60);    // work but no step for this long: stalled
+  absl::Duration start = absl::Seconds(120);   // not heard of for this long after the start: down
+  absl::Duration step = absl::Seconds(60);     // work but no step for this long: stalled
   absl::Duration silence = absl::Seconds(10);  // no message for this long: stalled
   absl::Duration backoff_first = absl::Milliseconds(50);
   absl::Duration backoff_max = absl::Seconds(2);

@@ -69,10 +69,10 @@ class Stream final : public ReplicaStream,
   }
 
   void OnDone(const grpc::Status& status) override {
-    absl::Status reason =
-        status.ok() ? absl::UnavailableError("the replica ended the stream")
-                    : absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                                   status.error_message());
+    absl::Status reason = status.ok()
+                              ? absl::UnavailableError("the replica ended the stream")
+                              : absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                                             status.error_message());
     events_.on_closed(std::move(reason));
     self_.reset();  // may delete this
   }
@@ -122,8 +122,8 @@ class Channel final : public ReplicaChannel {
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMinMs);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMaxMs);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    stub_ = v1::Worker::NewStub(grpc::CreateCustomChannel(
-        options.address, grpc::InsecureChannelCredentials(), arguments));
+    stub_ = v1::Worker::NewStub(
+        grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments));
   }
 
   std::shared_ptr<ReplicaStream> Open(StreamEvents events) override {

@@ -14,6 +14,7 @@
 namespace shoal::router {
 
 inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersionMin = 1;  // the oldest that is still understood
 
 struct SubmitValue {
   uint64_t wire_id = 0;
@@ -54,6 +55,7 @@ struct LoadValue {
   int64_t preemptions = 0;
   int64_t prefix_query_tokens = 0;
   int64_t prefix_hit_tokens = 0;
+  std::string failure;  // why it cannot serve any more; empty while it can
 };
 
 enum class WireFinish : uint8_t { kNone, kStop, kLength, kCancelled, kDeadline, kError };

@@ -82,7 +82,8 @@ LoadValue FromProto(const v1::Load& load) {
           .draining = load.draining(),
           .preemptions = load.preemptions(),
           .prefix_query_tokens = load.prefix_query_tokens(),
-          .prefix_hit_tokens = load.prefix_hit_tokens()};
+          .prefix_hit_tokens = load.prefix_hit_tokens(),
+          .failure = load.failure()};
 }
 
 }  // namespace

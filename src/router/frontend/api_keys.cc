@@ -30,8 +30,7 @@ bool ApiKeys::Allows(absl::string_view authorization) const {
   if (open()) return true;
   constexpr absl::string_view kScheme = "bearer ";
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return false;
-  const absl::string_view key =
-      absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
+  const absl::string_view key = absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
   // Compares with every key, so that the time does not tell which one came close.
   bool found = false;
   for (const std::string& known : keys_) found |= ConstantTimeEqual(known, key);

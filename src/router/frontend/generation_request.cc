@@ -41,7 +41,7 @@ constexpr IntegerRule kIntegerRules[] = {
     {"max_tokens", &GenerationParams::max_tokens, 0, kInt32Max},
     {"logprobs", &GenerationParams::logprobs, 0, 20},
     {"prompt_logprobs", &GenerationParams::prompt_logprobs, 0, 20},
-    {"priority", &GenerationParams::priority, std::numeric_limits<int32_t>::min(), kInt32Max},
+    {"priority", &GenerationParams::priority, -1000, 1000},
 };
 
 absl::Status CheckNumber(const NumberRule& rule, double value) {
@@ -107,16 +107,16 @@ absl::Status CheckParams(const GenerationParams& params) {
   for (const IntegerRule& rule : kIntegerRules) {
     const std::optional<int64_t>& value = params.*rule.member;
     if (value.has_value() && (*value < rule.min || *value > rule.max)) {
-      return BadParam(rule.name, absl::StrCat(*value, " is outside [", rule.min, ", ", rule.max,
-                                              "]"));
+      return BadParam(rule.name,
+                      absl::StrCat(*value, " is outside [", rule.min, ", ", rule.max, "]"));
     }
   }
   return CheckStops(params);
 }
 
 absl::StatusOr<std::vector<int32_t>> RenderChat(const ServedModel& model,
-                                                const nlohmann::json& messages,
-                                                const nlohmann::json& variables,
+                                                const nlohmann::ordered_json& messages,
+                                                const nlohmann::ordered_json& variables,
                                                 bool add_generation_prompt, absl::Time now) {
   if (model.chat == nullptr) {
     return ApiError(absl::StatusCode::kInvalidArgument,
@@ -148,15 +148,14 @@ absl::StatusOr<RequestSpec> Prepare(const GenerationRequest& request, const Serv
   const int64_t prompts = request.chat ? 1 : static_cast<int64_t>(request.prompts.size());
   if (prompts == 0) return BadParam("prompt", "must not be empty");
   if (prompts * spec.n > kSequencesMax) {
-    return BadParam(prompts > 1 ? "prompt" : "n",
-                    absl::StrCat("prompts times n is ", prompts * spec.n, ", more than ",
-                                 kSequencesMax));
+    return BadParam(
+        prompts > 1 ? "prompt" : "n",
+        absl::StrCat("prompts times n is ", prompts * spec.n, ", more than ", kSequencesMax));
   }
   if (request.chat) {
-    SHOAL_ASSIGN_OR_RETURN(
-        std::vector<int32_t> tokens,
-        RenderChat(model, request.messages, request.variables, request.add_generation_prompt,
-                   request.arrival));
+    SHOAL_ASSIGN_OR_RETURN(std::vector<int32_t> tokens,
+                           RenderChat(model, request.messages, request.variables,
+                                      request.add_generation_prompt, request.arrival));
     spec.prompts.push_back(std::move(tokens));
   }
   for (const PromptInput& prompt : request.prompts) {

@@ -40,8 +40,9 @@ struct GenerationRequest {
   std::string model;
   bool chat = false;
   std::vector<PromptInput> prompts;  // !chat
-  nlohmann::json messages;           // chat: a non-empty array of objects with role and content
-  nlohmann::json variables = nlohmann::json::object();  // chat: tools and others for the template
+  nlohmann::ordered_json messages;   // chat: a non-empty array of objects with role and content
+  nlohmann::ordered_json variables =
+      nlohmann::ordered_json::object();  // chat: tools and others for the template
   bool add_generation_prompt = true;
   GenerationParams params;
   absl::Time arrival;
@@ -62,8 +63,8 @@ absl::StatusOr<RequestSpec> Prepare(const GenerationRequest& request, const Serv
 
 // The tokens of one text or conversation.
 absl::StatusOr<std::vector<int32_t>> RenderChat(const ServedModel& model,
-                                                const nlohmann::json& messages,
-                                                const nlohmann::json& variables,
+                                                const nlohmann::ordered_json& messages,
+                                                const nlohmann::ordered_json& variables,
                                                 bool add_generation_prompt, absl::Time now);
 
 }  // namespace shoal::router

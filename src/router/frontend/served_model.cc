@@ -13,8 +13,14 @@
 namespace shoal::router {
 namespace {
 
-std::string Spelling(const text::Tokenizer& tokenizer, std::optional<int32_t> token) {
+std::string BosText(const text::Tokenizer& tokenizer) {
+  const std::optional<int32_t> token = tokenizer.bos();
   return token.has_value() ? std::string(tokenizer.TokenBytes(*token)) : std::string();
+}
+
+std::string EosText(const text::Tokenizer& tokenizer) {
+  const std::vector<int32_t> tokens = tokenizer.eos();
+  return tokens.empty() ? std::string() : std::string(tokenizer.TokenBytes(tokens.front()));
 }
 
 }  // namespace
@@ -31,16 +37,14 @@ absl::StatusOr<ServedModel> LoadServedModel(const config::ModelConfig& model) {
     std::ostringstream content;
     content << file.rdbuf();
     if (!file) {
-      return absl::NotFoundError(absl::StrCat("models.", model.name, ".chat_template: cannot read ",
-                                              model.chat_template));
+      return absl::NotFoundError(
+          absl::StrCat("models.", model.name, ".chat_template: cannot read ", model.chat_template));
     }
     source = content.str();
   }
   if (source.empty()) return served;
-  const std::vector<int32_t> eos = served.tokenizer->eos();
-  const std::optional<int32_t> last = eos.empty() ? std::nullopt : std::optional(eos.front());
-  auto chat = text::ParseChatTemplate(source, Spelling(*served.tokenizer, served.tokenizer->bos()),
-                                      Spelling(*served.tokenizer, last));
+  auto chat =
+      text::ParseChatTemplate(source, BosText(*served.tokenizer), EosText(*served.tokenizer));
   if (!chat.ok()) {
     return Annotate(chat.status(), absl::StrCat("chat template of model ", model.name));
   }

@@ -59,7 +59,8 @@ uint64_t InputsDigest(const FleetSnapshot& fleet, const RouteRequest& request) {
 }
 
 std::string Describe(const Decision& decision) {
-  std::string line = absl::StrCat("route #", decision.request.ordinal, " ", decision.policy, " -> ");
+  std::string line =
+      absl::StrCat("route #", decision.request.ordinal, " ", decision.policy, " -> ");
   if (!decision.route.has_value()) {
     absl::StrAppend(&line, "none");
   } else {

@@ -24,7 +24,7 @@ struct ReplicaView {
   std::string model;
   std::string address;
   ReplicaHealth health = ReplicaHealth::kStarting;
-  std::string refusal;      // why a connected replica is not used; empty otherwise
+  std::string refusal;       // why a connected replica is not used; empty otherwise
   uint64_t incarnation = 0;  // of the worker; 0 before the first Welcome
   uint64_t generation = 0;   // counts the router's connections to it
   std::string fingerprint;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Least work: the replica expected to have computed its queue first, with a price on full KV memory.
+// Least work: the replica expected to have computed its queue first, with a price on full KV
+// memory.
 #pragma once
 
 #include "router/policy/policy.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policy: which replica a sequence goes to. Pure: a function of the fleet snapshot and the request's
-// features, so a recorded decision can be replayed.
+// Policy: which replica a sequence goes to. Pure: a function of the fleet snapshot and the
+// request's features, so a recorded decision can be replayed.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ absl::Status Admission::CheckLocked() const {
                     "shutting_down");
   }
   if (held_ < max_) return absl::OkStatus();
-  return ApiError(absl::StatusCode::kResourceExhausted,
-                  "the router is full; try again in a moment", "", "overloaded");
+  return ApiError(absl::StatusCode::kResourceExhausted, "the router is full; try again in a moment",
+                  "", "overloaded");
 }
 
 absl::Status Admission::Check() const {

@@ -139,8 +139,9 @@ void Dispatcher::Run() {
     if (!running) {
       while (!active_.empty()) {
         const uint64_t id = active_.begin()->first;
-        Carry(id, active_.begin()->second.session->Fail(
-                      absl::UnavailableError("the router is shutting down")),
+        Carry(id,
+              active_.begin()->second.session->Fail(
+                  absl::UnavailableError("the router is shutting down")),
               now);
       }
       fleet_->Close();
@@ -219,14 +220,14 @@ void Dispatcher::Route(Unrouted item, absl::Time now) {
     SendTo(*replica, item.id, active, item.sequence, now);
     return;
   }
-  const absl::Status none = ApiError(
-      absl::StatusCode::kUnavailable,
-      absl::StrCat("no replica of model \"", session.spec().model, "\" is ready"), "", "no_replica");
+  const absl::Status none =
+      ApiError(absl::StatusCode::kUnavailable,
+               absl::StrCat("no replica of model \"", session.spec().model, "\" is ready"), "",
+               "no_replica");
   Carry(item.id, session.OnNoReplica(item.sequence, none, now), now);
 }
 
-std::optional<size_t> Dispatcher::Decide(const Session& session, int32_t sequence,
-                                         absl::Time now) {
+std::optional<size_t> Dispatcher::Decide(const Session& session, int32_t sequence, absl::Time now) {
   Decision decision;
   decision.policy = policy_->name();
   decision.fleet = fleet_->Snapshot(now);
@@ -254,7 +255,8 @@ void Dispatcher::SendTo(size_t replica, uint64_t id, Active& active, int32_t seq
   const ReplicaView& view = fleet.replicas[replica];
   Session& session = *active.session;
   const std::string before = session.sequence(sequence).fingerprint();
-  if (!before.empty() && before != view.fingerprint && !session.sequence(sequence).journal().empty()) {
+  if (!before.empty() && before != view.fingerprint &&
+      !session.sequence(sequence).journal().empty()) {
     log::Warning("request {} continues on {} under another numerics profile ({} was {})",
                  session.spec().label, view.name, view.fingerprint, before);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dispatcher: the one thread that owns sessions and fleet. It admits requests, gives their sequences
-// to replicas by the policy, and carries deltas to the clients' sinks.
+// Dispatcher: the one thread that owns sessions and fleet. It admits requests, gives their
+// sequences to replicas by the policy, and carries deltas to the clients' sinks.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ struct DispatcherOptions {
   int32_t admitted_max = 0;  // for the mailbox's size; see Admission
   RetryLimits retry;
   absl::Duration keep_alive = absl::Seconds(10);  // sinks silent for this long get OnWait
-  RouterMetrics* metrics = nullptr;  // outlives this
+  RouterMetrics* metrics = nullptr;               // outlives this
   // Called on the dispatcher's thread with every new snapshot; must not block.
   std::function<void(const FleetSnapshot&)> on_snapshot;
 };
@@ -79,8 +79,8 @@ class Dispatcher {
     AdmissionSlot slot;
     bool started = false;
     absl::Time last_sent;
-    std::vector<uint64_t> wire_ids;     // per sequence, of the last attempt; 0: none
-    std::vector<uint64_t> group_keys;   // per prompt
+    std::vector<uint64_t> wire_ids;      // per sequence, of the last attempt; 0: none
+    std::vector<uint64_t> group_keys;    // per prompt
     std::vector<absl::Time> last_token;  // per sequence; InfinitePast before the first
   };
   struct WireRef {
@@ -127,8 +127,8 @@ class Dispatcher {
   std::unique_ptr<Fleet> fleet_;
   std::map<uint64_t, Active> active_;
   std::map<uint64_t, WireRef> wires_;
-  std::deque<uint64_t> waiting_;    // admitted, not started: inflight_max is reached
-  std::deque<Unrouted> unrouted_;   // sequences that need a replica
+  std::deque<uint64_t> waiting_;   // admitted, not started: inflight_max is reached
+  std::deque<Unrouted> unrouted_;  // sequences that need a replica
   DecisionLog decisions_{256};
   uint64_t decision_count_ = 0;
   uint64_t next_wire_id_ = 1;

@@ -40,9 +40,9 @@ void Dispatcher::OnDelta(size_t replica, SequenceDeltaValue delta, absl::Time no
     last = now;
   }
   Actions actions = active.session->OnDelta(ref.sequence, std::move(delta), now);
-  const bool cancelled = std::any_of(
-      actions.cancels.begin(), actions.cancels.end(),
-      [&ref](const CancelAction& cancel) { return cancel.sequence == ref.sequence; });
+  const bool cancelled =
+      std::any_of(actions.cancels.begin(), actions.cancels.end(),
+                  [&ref](const CancelAction& cancel) { return cancel.sequence == ref.sequence; });
   if (!cancelled && !active.session->sequence(ref.sequence).active()) {
     ForgetWire(active, ref.sequence, replica, /*tell_worker=*/false);
   }
@@ -76,9 +76,10 @@ void Dispatcher::CheckTimes(absl::Time now) {
     active.sink->OnWait();
   }
   for (const uint64_t id : expired) {
-    Carry(id, active_.at(id).session->Fail(
-                  absl::DeadlineExceededError("the request's deadline passed")),
-          now);
+    Carry(
+        id,
+        active_.at(id).session->Fail(absl::DeadlineExceededError("the request's deadline passed")),
+        now);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RequestSpec: a validated client request in token space, as the session machinery takes it; and the
-// values that flow back to the client.
+// RequestSpec: a validated client request in token space, as the session machinery takes it; and
+// the values that flow back to the client.
 #pragma once
 
 #include <cstdint>
@@ -40,12 +40,12 @@ enum class ChoiceFinish : uint8_t { kStop, kLength };
 // Growth of one choice. Choices are numbered prompt * n + choice of the prompt.
 struct ChoiceEvent {
   int32_t choice = 0;
-  std::string text;                               // never splits a UTF-8 character
-  std::vector<scheduler::TokenOutput> tokens;     // all that count as completion tokens
-  bool last_token_hidden = false;                 // the last token ended the choice, gives no text
-  std::vector<scheduler::TokenOutput> prompt;     // prompt logprobs from position 1 on
-  std::optional<ChoiceFinish> finish;             // on the choice's last event
-  std::string fingerprint;                        // numerics profile of the replica
+  std::string text;                            // never splits a UTF-8 character
+  std::vector<scheduler::TokenOutput> tokens;  // all that count as completion tokens
+  bool last_token_hidden = false;              // the last token ended the choice, gives no text
+  std::vector<scheduler::TokenOutput> prompt;  // prompt logprobs from position 1 on
+  std::optional<ChoiceFinish> finish;          // on the choice's last event
+  std::string fingerprint;                     // numerics profile of the replica
 };
 
 struct RequestUsage {

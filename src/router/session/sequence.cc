@@ -83,8 +83,7 @@ std::optional<ChoiceEvent> Sequence::FinishFromJournal() {
   return event;
 }
 
-void Sequence::PushToken(scheduler::TokenOutput token, SequenceGrowth& growth,
-                         ChoiceEvent& event) {
+void Sequence::PushToken(scheduler::TokenOutput token, SequenceGrowth& growth, ChoiceEvent& event) {
   const int32_t id = token.token;
   journal_.push_back(id);
   event.tokens.push_back(std::move(token));
@@ -102,8 +101,7 @@ void Sequence::PushToken(scheduler::TokenOutput token, SequenceGrowth& growth,
   growth.cancel_at_worker = true;
 }
 
-void Sequence::TakePromptLogprobs(std::vector<scheduler::TokenOutput> prompt,
-                                  ChoiceEvent& event) {
+void Sequence::TakePromptLogprobs(std::vector<scheduler::TokenOutput> prompt, ChoiceEvent& event) {
   for (scheduler::TokenOutput& entry : prompt) {
     if (++prompt_in_attempt_ <= prompt_seen_) continue;  // an earlier attempt delivered it
     ++prompt_seen_;
@@ -134,8 +132,8 @@ SequenceGrowth Sequence::Grow(SequenceDeltaValue delta) {
     End(ChoiceFinish::kLength, event);
   }
   event.fingerprint = fingerprint_;
-  const bool says_something = event.finish.has_value() || !event.tokens.empty() ||
-                              !event.prompt.empty();
+  const bool says_something =
+      event.finish.has_value() || !event.tokens.empty() || !event.prompt.empty();
   if (says_something) growth.event = std::move(event);
   return growth;
 }

@@ -66,7 +66,7 @@ class Sequence {
   text::IncrementalDetokenizer detokenizer_;
   text::StopMatcher matcher_;
   std::vector<int32_t> journal_;
-  size_t prompt_seen_ = 0;       // prompt logprobs passed on
+  size_t prompt_seen_ = 0;        // prompt logprobs passed on
   size_t prompt_in_attempt_ = 0;  // received in the open attempt
   bool finished_ = false;
   bool stopped_by_text_ = false;

@@ -172,8 +172,8 @@ Actions Session::Retry(int32_t index, const absl::Status& why, absl::Time now) {
     return actions;
   }
   if (s.attempt() >= static_cast<uint32_t>(limits_.attempts_max)) {
-    FailInto(absl::Status(why.code(), absl::StrCat(why.message(), " (after ", s.attempt(),
-                                                   " attempts)")),
+    FailInto(absl::Status(why.code(),
+                          absl::StrCat(why.message(), " (after ", s.attempt(), " attempts)")),
              actions);
     return actions;
   }

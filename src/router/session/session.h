@@ -3,7 +3,8 @@
 // dispatcher carries them out.
 //
 // A sequence whose replica fails is sent again elsewhere as prompt + journal, so that the client
-// sees a pause and never a repeated or lost token. Exactly one action set of a session carries `end`.
+// sees a pause and never a repeated or lost token. Exactly one action set of a session carries
+// `end`.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,9 @@
 namespace shoal::router {
 
 struct RetryLimits {
-  int32_t attempts_max = 4;                        // of one sequence, the first included
-  absl::Duration window = absl::Seconds(10);       // a failed sequence finds a replica by then
-  bool exact = false;                              // never continue on another numerics profile
+  int32_t attempts_max = 4;                   // of one sequence, the first included
+  absl::Duration window = absl::Seconds(10);  // a failed sequence finds a replica by then
+  bool exact = false;                         // never continue on another numerics profile
 };
 
 // What to tell a worker, or to do, in this order.

@@ -9,7 +9,7 @@
 namespace shoal::router {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 void ReadOptions(const v1::RequestOptions& options, GenerationParams& params) {
   const v1::Sampling& sampling = options.sampling();
@@ -47,8 +47,7 @@ void FillLogprob(int32_t token, float logprob, const text::Tokenizer& tokenizer,
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()));
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
 absl::StatusOr<GenerationRequest> FromProto(const v1::GenerateRequest& request) {

@@ -19,7 +19,8 @@ grpc::Status ToGrpc(const absl::Status& status);
 // INVALID_ARGUMENT for a request without a prompt.
 absl::StatusOr<GenerationRequest> FromProto(const v1::GenerateRequest& request);
 absl::StatusOr<GenerationRequest> FromProto(const v1::ChatRequest& request);
-nlohmann::json MessagesJson(const google::protobuf::RepeatedPtrField<v1::ChatMessage>& messages);
+nlohmann::ordered_json MessagesJson(
+    const google::protobuf::RepeatedPtrField<v1::ChatMessage>& messages);
 
 // Without prompt tokens, prompt logprobs and usage.
 v1::GenerateResponse ToProto(const ChoiceEvent& event, const text::Tokenizer& tokenizer,

@@ -37,18 +37,16 @@ void GenerateStream::Begin(GenerationRequest request, size_t request_bytes) {
   };
   auto job = std::make_shared<Job>(Job{std::move(request), *std::move(slot)});
   auto self = shared_from_this();
-  const bool taken =
-      service_.pool.TrySubmit(static_cast<int64_t>(request_bytes) + 1, [self, job] {
-        const absl::Status status = self->service_.Launch(
-            self->id_, std::move(job->request), std::move(job->slot),
-            [&self](const RequestSpec& spec) {
-              self->Adopt(spec);
-              return self;
-            });
-        if (!status.ok()) self->FinishOnce(status);
-        // A cancellation before the submission found nothing to cancel.
-        if (self->cancelled_.load()) self->service_.dispatcher.Cancel(self->id_);
-      });
+  const bool taken = service_.pool.TrySubmit(static_cast<int64_t>(request_bytes) + 1, [self, job] {
+    const absl::Status status = self->service_.Launch(
+        self->id_, std::move(job->request), std::move(job->slot), [&self](const RequestSpec& spec) {
+          self->Adopt(spec);
+          return self;
+        });
+    if (!status.ok()) self->FinishOnce(status);
+    // A cancellation before the submission found nothing to cancel.
+    if (self->cancelled_.load()) self->service_.dispatcher.Cancel(self->id_);
+  });
   if (taken) return;
   FinishOnce(ApiError(absl::StatusCode::kResourceExhausted,
                       "too much text is waiting to be tokenized; try again in a moment", "",
@@ -136,8 +134,6 @@ void GenerateStream::OnCancel() {
   service_.dispatcher.Cancel(id_);
 }
 
-void GenerateStream::OnDone() {
-  const std::shared_ptr<GenerateStream> last = std::move(self_);
-}
+void GenerateStream::OnDone() { const std::shared_ptr<GenerateStream> last = std::move(self_); }
 
 }  // namespace shoal::router

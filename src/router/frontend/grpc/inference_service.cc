@@ -85,9 +85,9 @@ class InferenceService final : public v1::Inference::CallbackService {
   absl::StatusOr<GenerationRequest> Authorize(grpc::CallbackServerContext* context) const {
     const auto& metadata = context->client_metadata();
     const auto it = metadata.find("authorization");
-    const absl::string_view value =
-        it == metadata.end() ? absl::string_view()
-                             : absl::string_view(it->second.data(), it->second.size());
+    const absl::string_view value = it == metadata.end()
+                                        ? absl::string_view()
+                                        : absl::string_view(it->second.data(), it->second.size());
     if (service_.options.keys.Allows(value)) return GenerationRequest();
     return absl::UnauthenticatedError("a valid API key is needed: authorization: Bearer KEY");
   }
@@ -119,15 +119,14 @@ class InferenceService final : public v1::Inference::CallbackService {
   absl::Status DoTokenize(const v1::TokenizeRequest& request, v1::TokenizeResponse* response) {
     const auto model = FindModel(service_.options.models, request.model());
     if (!model.ok()) return model.status();
-    absl::StatusOr<std::vector<int32_t>> tokens =
-        BadParam("input", "text or messages is required");
+    absl::StatusOr<std::vector<int32_t>> tokens = BadParam("input", "text or messages is required");
     if (request.input_case() == v1::TokenizeRequest::kText) {
       text::EncodeOptions options;
       options.add_special_tokens = !request.skip_special_tokens();
       tokens = (*model)->tokenizer->Encode(request.text(), options);
     } else if (request.input_case() == v1::TokenizeRequest::kMessages) {
       tokens = RenderChat(**model, MessagesJson(request.messages().messages()),
-                          nlohmann::json::object(), true, absl::Now());
+                          nlohmann::ordered_json::object(), true, absl::Now());
     }
     if (!tokens.ok()) return tokens.status();
     response->mutable_token_ids()->Add(tokens->begin(), tokens->end());

@@ -35,6 +35,7 @@ Connection::~Connection() {
 
 bool Connection::wants_read() const {
   // While a request is answered, reading on is how a leaving client is noticed.
+  if (input_ended_) return false;
   return state_ != State::kAnswering || in_.size() < limits_.ahead_bytes_max;
 }
 
@@ -42,7 +43,10 @@ bool Connection::OnReadable(absl::Time now) {
   char buffer[kReadBytes];
   const ssize_t count = recv(fd_, buffer, sizeof(buffer), 0);
   if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-  if (count == 0) return state_ == State::kFlushing && wants_write();
+  if (count == 0) {
+    input_ended_ = true;
+    return state_ == State::kFlushing && wants_write();
+  }
   if (state_ == State::kLingering || state_ == State::kFlushing) return true;  // thrown away
   in_.append(buffer, static_cast<size_t>(count));
   if (state_ == State::kAnswering) return true;
@@ -191,8 +195,7 @@ bool Connection::OnCommand(OutboxCommand command, absl::Time now) {
 bool Connection::Flush(absl::Time now) {
   bool progress = false;
   while (wants_write()) {
-    const ssize_t count =
-        send(fd_, out_.data() + out_sent_, out_.size() - out_sent_, MSG_NOSIGNAL);
+    const ssize_t count = send(fd_, out_.data() + out_sent_, out_.size() - out_sent_, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return false;
     if (count < 0) break;
@@ -216,6 +219,7 @@ bool Connection::Flush(absl::Time now) {
   if (exchange_ != nullptr) exchange_->SetUnsent(unsent);
   if (exchange_ != nullptr && unsent > limits_.output_bytes_max) return false;
   if (state_ == State::kFlushing && !wants_write()) {
+    if (input_ended_) return false;
     // Closing now could reset the connection before the client has read the answer.
     shutdown(fd_, SHUT_WR);
     state_ = State::kLingering;

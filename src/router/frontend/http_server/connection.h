@@ -15,8 +15,8 @@ namespace shoal::router {
 
 struct ConnectionLimits {
   ParserLimits parser;
-  size_t output_bytes_max = 4 << 20;  // unsent output beyond this ends the connection
-  size_t ahead_bytes_max = 64 << 10;  // input read while a request is being answered
+  size_t output_bytes_max = 4 << 20;              // unsent output beyond this ends the connection
+  size_t ahead_bytes_max = 64 << 10;              // input read while a request is being answered
   int64_t bodies_bytes_max = int64_t{256} << 20;  // of all connections together
   absl::Duration idle = absl::Seconds(75);
   absl::Duration head = absl::Seconds(15);
@@ -46,6 +46,8 @@ class Connection {
 
   int fd() const { return fd_; }
   bool wants_read() const;
+  // Reading is paused, so a leaving client shows only as a hang-up.
+  bool watches_hangup() const { return state_ == State::kAnswering && !wants_read(); }
   bool wants_write() const { return out_sent_ < out_.size(); }
   bool busy() const { return exchange_ != nullptr || wants_write(); }
 
@@ -80,11 +82,12 @@ class Connection {
   size_t out_sent_ = 0;  // prefix of out_ already sent
   std::shared_ptr<Exchange> exchange_;
   uint64_t exchange_count_ = 0;
-  bool close_after_ = false;    // the current answer is the last
-  bool head_method_ = false;    // the current request is a HEAD
-  bool chunked_ = false;        // the current stream is
-  int64_t charged_ = 0;         // of budget_
-  absl::Time deadline_;         // of the state
+  bool close_after_ = false;  // the current answer is the last
+  bool head_method_ = false;  // the current request is a HEAD
+  bool chunked_ = false;      // the current stream is
+  bool input_ended_ = false;  // the client sends no more, but still reads
+  int64_t charged_ = 0;       // of budget_
+  absl::Time deadline_;       // of the state
   absl::Time write_deadline_ = absl::InfiniteFuture();
 };
 

@@ -52,8 +52,8 @@ absl::StatusOr<int> Listen(const std::string& host, int32_t port) {
   freeaddrinfo(found);
   if (ok) return fd;
   if (fd >= 0) close(fd);
-  return absl::UnavailableError(absl::StrCat("router.http: cannot listen on ", host, ":", port,
-                                             ": ", strerror(error)));
+  return absl::UnavailableError(
+      absl::StrCat("router.http: cannot listen on ", host, ":", port, ": ", strerror(error)));
 }
 
 int32_t PortOf(int fd) {
@@ -144,7 +144,8 @@ class Server final : public HttpServer {
     bool alive = (event.events & EPOLLERR) == 0;
     // A hang-up of both directions ends it even while reading is paused.
     if ((event.events & EPOLLHUP) != 0) alive = false;
-    if (alive && (event.events & (EPOLLIN | EPOLLRDHUP)) != 0) alive = connection.OnReadable(now);
+    if ((event.events & EPOLLRDHUP) != 0 && connection.watches_hangup()) alive = false;
+    if (alive && (event.events & EPOLLIN) != 0) alive = connection.OnReadable(now);
     if (alive && (event.events & EPOLLOUT) != 0) alive = connection.OnWritable(now);
     Settle(it, alive);
   }
@@ -172,6 +173,7 @@ class Server final : public HttpServer {
     uint32_t events = 0;
     if (connection.wants_read()) events |= EPOLLIN;
     if (connection.wants_write()) events |= EPOLLOUT;
+    if (connection.watches_hangup()) events |= EPOLLRDHUP;
     return events;
   }
 

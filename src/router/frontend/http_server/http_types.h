@@ -18,8 +18,8 @@ namespace shoal::router {
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
-  std::string method;  // "GET"
-  std::string path;    // percent-decoded, without the query
+  std::string method;   // "GET"
+  std::string path;     // percent-decoded, without the query
   HttpHeaders headers;  // names in lower case
   std::string body;
   bool has_body = false;  // one was announced

@@ -205,8 +205,7 @@ RequestParser::Step RequestParser::CheckHead() {
   expects_continue_ = !expect.empty() && !http10_;
   request_.has_body = !message_complete_;
   if (encodings == 0 && request_.has_body && parser_.content_length > limits_.body_bytes_max) {
-    return Fail(413,
-                absl::StrCat("the body is larger than ", limits_.body_bytes_max, " bytes"));
+    return Fail(413, absl::StrCat("the body is larger than ", limits_.body_bytes_max, " bytes"));
   }
   if (message_complete_) return Step::kComplete;
   phase_ = Phase::kBody;

@@ -62,11 +62,11 @@ class ChatRenderer final : public Renderer {
     json list = json::array();
     for (size_t i = 0; i < choices_.size(); ++i) {
       Choice& choice = choices_[i];
-      list.push_back({{"index", i},
-                      {"message",
-                       {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}}},
-                      {"logprobs", TakeLogprobs(choice)},
-                      {"finish_reason", choice.finish}});
+      list.push_back(
+          {{"index", i},
+           {"message", {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}}},
+           {"logprobs", TakeLogprobs(choice)},
+           {"finish_reason", choice.finish}});
     }
     body["choices"] = std::move(list);
     body["usage"] = UsageJson(end.usage);

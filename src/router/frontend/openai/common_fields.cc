@@ -6,7 +6,7 @@
 namespace shoal::router {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 bool IsZero(const json& v) { return v.is_number() && v.get<double>() == 0; }
 bool IsOne(const json& v) { return v.is_number() && v.get<double>() == 1; }

@@ -8,7 +8,7 @@
 
 namespace shoal::router {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 std::optional<int64_t> AsInt64(const json& value) {
   if (value.is_number_unsigned()) {

@@ -17,9 +17,9 @@ namespace shoal::router {
 // Refers to `object`, which outlives it. A member that is null counts as absent.
 class Fields {
  public:
-  explicit Fields(const nlohmann::json& object) : object_(object) {}
+  explicit Fields(const nlohmann::ordered_json& object) : object_(object) {}
 
-  const nlohmann::json* Find(const char* name) const;
+  const nlohmann::ordered_json* Find(const char* name) const;
   std::optional<double> Number(const char* name);
   std::optional<int64_t> Integer(const char* name);
   std::optional<bool> Bool(const char* name);
@@ -35,11 +35,11 @@ class Fields {
   const absl::Status& status() const { return status_; }
 
  private:
-  const nlohmann::json& object_;
+  const nlohmann::ordered_json& object_;
   absl::Status status_;
 };
 
 // An integer that fits int64_t; nullopt for anything else, also for 2.0.
-std::optional<int64_t> AsInt64(const nlohmann::json& value);
+std::optional<int64_t> AsInt64(const nlohmann::ordered_json& value);
 
 }  // namespace shoal::router

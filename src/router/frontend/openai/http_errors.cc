@@ -78,8 +78,8 @@ HttpResponse ErrorResponse(const absl::Status& status) {
 }
 
 HttpResponse ErrorResponse(int http_status, const std::string& message, const std::string& code) {
-  return Build(http_status, ErrorJson(http_status, ApiError(absl::StatusCode::kUnknown, message,
-                                                            "", code)));
+  return Build(http_status,
+               ErrorJson(http_status, ApiError(absl::StatusCode::kUnknown, message, "", code)));
 }
 
 }  // namespace shoal::router

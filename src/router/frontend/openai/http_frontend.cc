@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -25,9 +26,7 @@ constexpr char kCompletionPath[] = "/v1/completions";
 constexpr char kModelsPath[] = "/v1/models";
 constexpr char kModelPrefix[] = "/v1/models/";
 
-bool IsGeneration(const std::string& path) {
-  return path == kChatPath || path == kCompletionPath;
-}
+bool IsGeneration(const std::string& path) { return path == kChatPath || path == kCompletionPath; }
 
 bool IsKnown(const std::string& path) {
   return IsGeneration(path) || path == kModelsPath || absl::StartsWith(path, kModelPrefix) ||
@@ -72,8 +71,7 @@ struct HttpFrontend::Job {
 };
 
 HttpResponse HttpFrontend::Finish(HttpResponse response, const std::string& route,
-                                  const std::string& request_id,
-                                  const std::string& origin) const {
+                                  const std::string& request_id, const std::string& origin) const {
   response.headers.emplace_back("x-request-id", request_id);
   for (const std::string& allowed : service_.options.cors_origins) {
     if (origin.empty() || (allowed != "*" && allowed != origin)) continue;
@@ -200,8 +198,8 @@ void HttpFrontend::Generate(HttpRequest request, std::shared_ptr<HttpExchange> e
   job->id = service_.dispatcher.NewId();
   job->request = std::move(request);
   auto fail = [this, job](const absl::Status& status) {
-    job->exchange->Respond(Finish(ErrorResponse(status), RouteOf(job->request.path),
-                                  job->request_id, job->origin));
+    job->exchange->Respond(
+        Finish(ErrorResponse(status), RouteOf(job->request.path), job->request_id, job->origin));
   };
   absl::StatusOr<AdmissionSlot> slot = service_.admission.TryAdmit();
   if (!slot.ok()) {
@@ -225,7 +223,7 @@ absl::Status HttpFrontend::RunJob(const std::shared_ptr<Job>& job) {
   if (job->request.body.empty()) {
     return absl::InvalidArgumentError("the request has no body; JSON is expected");
   }
-  SHOAL_ASSIGN_OR_RETURN(const json body, ParseJson(job->request.body));
+  SHOAL_ASSIGN_OR_RETURN(const nlohmann::ordered_json body, ParseJson(job->request.body));
   job->request.body = std::string();
   const bool chat = job->request.path == kChatPath;
   SHOAL_ASSIGN_OR_RETURN(OpenAiRequest parsed, chat ? ParseChat(body) : ParseCompletion(body));
@@ -263,8 +261,8 @@ std::shared_ptr<ClientSink> HttpFrontend::MakeSink(const Job& job, const OpenAiR
   }
   HttpSinkOptions options;
   options.exchange = job.exchange;
-  options.renderer = chat ? MakeChatRenderer(std::move(context))
-                          : MakeCompletionRenderer(std::move(context));
+  options.renderer =
+      chat ? MakeChatRenderer(std::move(context)) : MakeCompletionRenderer(std::move(context));
   options.stream = parsed.stream;
   options.buffer_max = service_.options.client_buffer_max;
   options.finish = [this, route = RouteOf(job.request.path), request_id = job.request_id,

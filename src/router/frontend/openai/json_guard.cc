@@ -12,9 +12,10 @@ namespace shoal::router {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 // Walks the text once before the document is built.
-class Guard final : public nlohmann::json_sax<json> {
+class Guard final : public nlohmann::json_sax<ordered_json> {
  public:
   bool null() override { return Count(); }
   bool boolean(bool) override { return Count(); }
@@ -29,6 +30,9 @@ class Guard final : public nlohmann::json_sax<json> {
   bool end_array() override { return Leave(); }
 
   bool key(string_t& name) override {
+    if (keys_.back().size() >= kJsonKeysMax) {
+      return Stop(absl::StrCat("an object has more than ", kJsonKeysMax, " keys"));
+    }
     if (keys_.back().insert(name).second) return true;
     return Stop(absl::StrCat("the key \"", name.substr(0, 100), "\" appears twice"));
   }
@@ -69,13 +73,13 @@ class Guard final : public nlohmann::json_sax<json> {
 
 }  // namespace
 
-absl::StatusOr<json> ParseJson(const std::string& text) {
+absl::StatusOr<ordered_json> ParseJson(const std::string& text) {
   Guard guard;
-  if (!json::sax_parse(text, &guard)) {
-    return absl::InvalidArgumentError(absl::StrCat("the request body is refused: ",
-                                                   guard.problem()));
+  if (!ordered_json::sax_parse(text, &guard)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request body is refused: ", guard.problem()));
   }
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  ordered_json value = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) return absl::InvalidArgumentError("the request body is not valid JSON");
   return value;
 }

@@ -12,9 +12,12 @@ namespace shoal::router {
 
 inline constexpr int kJsonDepthMax = 64;
 inline constexpr int64_t kJsonValuesMax = 2'000'000;
+inline constexpr size_t kJsonKeysMax =
+    1000;  // of one object: keeping their order costs a scan each
 
-// INVALID_ARGUMENT with what is wrong and, for syntax, the byte where.
-absl::StatusOr<nlohmann::json> ParseJson(const std::string& text);
+// INVALID_ARGUMENT with what is wrong and, for syntax, the byte where. Objects keep
+// their order, because templates show tools as the client wrote them.
+absl::StatusOr<nlohmann::ordered_json> ParseJson(const std::string& text);
 
 // As one line; ill-formed UTF-8 is replaced instead of throwing.
 std::string DumpJson(const nlohmann::json& value);

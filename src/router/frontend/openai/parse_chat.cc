@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "router/api_error.h"
 #include "router/frontend/openai/common_fields.h"
 #include "router/frontend/openai/parse_request.h"
@@ -11,20 +12,18 @@
 namespace shoal::router {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr size_t kMessagesMax = 10'000;
 
-// A string, null (then empty), or a list of text parts, joined by line feeds.
-absl::StatusOr<std::string> ContentText(const json& message, const std::string& where) {
+// A string, null or absent, or a list of text parts. How parts become text is the template's
+// matter.
+absl::Status CheckContent(const json& message, const std::string& where) {
   const auto it = message.find("content");
-  if (it == message.end() || it->is_null()) return std::string();
-  if (it->is_string()) return it->get<std::string>();
+  if (it == message.end() || it->is_null() || it->is_string()) return absl::OkStatus();
   const std::string param = absl::StrCat(where, ".content");
   if (!it->is_array()) return BadParam(param, "must be a string, null or a list of parts");
-  std::string text;
-  for (size_t i = 0; i < it->size(); ++i) {
-    const json& part = (*it)[i];
+  for (const json& part : *it) {
     const bool typed = part.is_object() && part.contains("type") && part["type"].is_string();
     if (!typed) return BadParam(param, "every part needs a type");
     const std::string type = part["type"].get<std::string>();
@@ -35,30 +34,20 @@ absl::StatusOr<std::string> ContentText(const json& message, const std::string& 
     if (!part.contains("text") || !part["text"].is_string()) {
       return BadParam(param, "a text part needs a string \"text\"");
     }
-    if (i > 0) text += '\n';
-    text += part["text"].get<std::string>();
   }
-  return text;
+  return absl::OkStatus();
 }
 
-// Templates expect the arguments of earlier calls as objects, clients send them as JSON text.
-absl::Status NormalizeToolCalls(json& message, const std::string& where) {
+absl::Status CheckToolCalls(const json& message, const std::string& where) {
   const auto calls = message.find("tool_calls");
-  if (calls == message.end() || calls->is_null()) {
-    message.erase("tool_calls");
-    return absl::OkStatus();
-  }
+  if (calls == message.end() || calls->is_null()) return absl::OkStatus();
   const std::string param = absl::StrCat(where, ".tool_calls");
   if (!calls->is_array()) return BadParam(param, "must be a list");
-  for (json& call : *calls) {
+  for (const json& call : *calls) {
     const bool shaped = call.is_object() && call.contains("function") &&
                         call["function"].is_object() && call["function"].contains("name") &&
                         call["function"]["name"].is_string();
     if (!shaped) return BadParam(param, "every call needs a function with a name");
-    const auto arguments = call["function"].find("arguments");
-    if (arguments == call["function"].end() || !arguments->is_string()) continue;
-    json parsed = json::parse(arguments->get<std::string>(), nullptr, false);
-    if (parsed.is_object()) *arguments = std::move(parsed);
   }
   return absl::OkStatus();
 }
@@ -81,11 +70,11 @@ absl::StatusOr<json> Messages(const json* list) {
     }
     // Open models know no developer; it is the system's newer name.
     if (*role == "developer") *role = "system";
-    auto content = ContentText(message, where);
-    if (!content.ok()) return content.status();
-    message["content"] = *std::move(content);
-    absl::Status calls = NormalizeToolCalls(message, where);
-    if (!calls.ok()) return calls;
+    SHOAL_RETURN_IF_ERROR(CheckContent(message, where));
+    SHOAL_RETURN_IF_ERROR(CheckToolCalls(message, where));
+    if (message.contains("tool_calls") && message["tool_calls"].is_null()) {
+      message.erase("tool_calls");
+    }
     out.push_back(std::move(message));
   }
   return out;

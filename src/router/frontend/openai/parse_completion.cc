@@ -10,7 +10,7 @@
 namespace shoal::router {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr int64_t kDefaultMaxTokens = 16;  // as OpenAI's completions have it
 

@@ -19,7 +19,7 @@ struct OpenAiRequest {
   bool echo = false;  // completions only
 };
 
-absl::StatusOr<OpenAiRequest> ParseChat(const nlohmann::json& body);
-absl::StatusOr<OpenAiRequest> ParseCompletion(const nlohmann::json& body);
+absl::StatusOr<OpenAiRequest> ParseChat(const nlohmann::ordered_json& body);
+absl::StatusOr<OpenAiRequest> ParseCompletion(const nlohmann::ordered_json& body);
 
 }  // namespace shoal::router
