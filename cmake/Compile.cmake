@@ -6,7 +6,11 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 find_program(SHOAL_CCACHE ccache)
 if(SHOAL_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${SHOAL_CCACHE}")
+  # Independent of where the tree lies, so that a second clone compiles from the cache.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros "${SHOAL_CCACHE}")
+  add_compile_options(-fpch-preprocess)
 endif()
 
 add_compile_options(-ffp-contract=off -fno-fast-math)

@@ -1,5 +1,11 @@
 # Targets are made from the folders themselves, so adding a file needs no CMake edit.
 
+# Precompiled for every target: half of a file's compile time is reading these. Each file still
+# includes what it uses (scripts/tidy.py --headers).
+set(SHOAL_COMMON_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <string> <vector>
+    <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/synchronization/mutex.h>
+    <absl/time/time.h>)
+
 # "a/b" -> "shoal_a_b"
 function(shoal_target_name folder out)
   string(REPLACE "/" "_" flat "${folder}")
@@ -37,7 +43,8 @@ function(shoal_apply_isa sources)
     foreach(isa avx2 avx512 amx)
       if(source MATCHES "/${isa}/")
         set_source_files_properties("${source}" TARGET_DIRECTORY shoal_kernels
-                                    PROPERTIES COMPILE_OPTIONS "${SHOAL_ISA_${isa}}")
+                                    PROPERTIES COMPILE_OPTIONS "${SHOAL_ISA_${isa}}"
+                                               SKIP_PRECOMPILE_HEADERS ON)
       endif()
     endforeach()
   endforeach()
@@ -67,6 +74,7 @@ function(shoal_add_folder_libraries)
       add_library(${target} STATIC ${sources})
       set(scope PUBLIC)
       target_compile_options(${target} PRIVATE ${SHOAL_WARNINGS})
+      target_precompile_headers(${target} PRIVATE ${SHOAL_COMMON_HEADERS})
     else()
       add_library(${target} INTERFACE)
       set(scope INTERFACE)
@@ -105,6 +113,8 @@ function(shoal_add_tests)
     if(sources)
       add_executable(${folder}_tests ${sources})
       target_compile_options(${folder}_tests PRIVATE ${SHOAL_WARNINGS})
+      target_precompile_headers(${folder}_tests PRIVATE ${SHOAL_COMMON_HEADERS}
+                                <gtest/gtest.h> <gmock/gmock.h>)
       target_include_directories(${folder}_tests PRIVATE "${CMAKE_SOURCE_DIR}/tests")
       target_compile_definitions(${folder}_tests PRIVATE
                                  SHOAL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

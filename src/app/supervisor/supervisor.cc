@@ -58,6 +58,7 @@ absl::Status Supervisor::Start(Process& process) {
   process.child.clear();
   process.child.push_back(std::move(child));
   process.started = absl::Now();
+  process.up = false;
   process.restart_at = absl::InfiniteFuture();
   return absl::OkStatus();
 }
@@ -98,8 +99,9 @@ absl::Status Supervisor::StartAll() {
 
 void Supervisor::TakeAnnouncement(Process& process) {
   const std::string line = process.child.front().ReadAnnouncement();
-  if (line.empty()) return;
+  if (line.empty() || process.up) return;
   log::Info("{} is up on {}", process.spec.name, line);
+  process.up = true;
   if (process.address.empty()) process.address = line;
   process.announced = true;
 }

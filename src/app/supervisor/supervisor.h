@@ -45,7 +45,8 @@ class Supervisor {
     RestartPolicy policy;
     absl::Time started, restart_at = absl::InfiniteFuture();
     std::string address;  // of the first announcement; kept over restarts
-    bool announced = false;
+    bool announced = false;  // by any run
+    bool up = false;         // this run has announced itself
   };
 
   absl::Status StartAll();

@@ -69,7 +69,9 @@ LayerSources MakeLayerSources(const ModelSpec& spec, const LayerWeights& weights
 
 MatrixSource MakeHeadSource(const ModelWeights& weights, const NumericsOptions& numerics) {
   const LinearWeights head{.weight = weights.head, .bias = std::nullopt};
-  return Stack("head", {&head}, kernels::SingleLeaf(weights.head.cols), numerics);
+  NumericsOptions floats = numerics;
+  floats.activation = kernels::Activation::kF32;
+  return Stack("head", {&head}, kernels::SingleLeaf(weights.head.cols), floats);
 }
 
 }  // namespace shoal::model
