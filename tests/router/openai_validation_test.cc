@@ -274,7 +274,8 @@ TEST_F(OpenAiValidation, ReadsContentPartsNullContentAndToolHistory) {
   body["tool_choice"] = "auto";
   EXPECT_EQ(Fetch(http(), kChat, body).status, 200);
   std::string prompt;
-  for (const int32_t token : workers_[0]->AwaitSubmit().tokens()) {
+  const v1::Submit submit = workers_[0]->AwaitSubmit();
+  for (const int32_t token : submit.tokens()) {
     prompt += static_cast<char>(token);
   }
   EXPECT_EQ(prompt, "[tools]system:be\nbrief\nassistant:\ntool:4\nassistant:\nuser:<eos>\n");

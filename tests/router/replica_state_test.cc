@@ -12,16 +12,16 @@ constexpr absl::Duration kSecond = absl::Seconds(1);
 class ReplicaStateTest : public ::testing::Test {
  protected:
   ReplicaStateTest() : state_("chat/0", "tiny", "127.0.0.1:1", HealthLimits{}, kStart) {
-    expected_.model = "tiny";
+    expected_.model = std::string("tiny");
     expected_.vocab_size = 100;
   }
   static WelcomeValue Welcome(uint64_t incarnation = 5) {
     WelcomeValue welcome;
     welcome.protocol = kProtocolVersion;
     welcome.incarnation = incarnation;
-    welcome.model = "tiny";
+    welcome.model = std::string("tiny");
     welcome.vocab_size = 128;
-    welcome.weights_digest = "w";
+    welcome.weights_digest = std::string("w");
     return welcome;
   }
   static LoadValue Load(uint64_t incarnation = 5) {
@@ -60,7 +60,7 @@ TEST_F(ReplicaStateTest, IsStalledByLackOfProgressAndBySilenceAndRecovers) {
   EXPECT_TRUE(state_.ShouldGiveUp(kStart + 31 * kSecond));
   state_.OnOther(kStart + 12 * kSecond);
   EXPECT_EQ(state_.Health(kStart + 12 * kSecond), ReplicaHealth::kReady);
-  load.failure = "device lost";
+  load.failure = std::string("device lost");
   ASSERT_TRUE(state_.OnLoad(load, kStart + 12 * kSecond).ok());
   EXPECT_EQ(state_.Health(kStart + 12 * kSecond), ReplicaHealth::kDown);
   EXPECT_EQ(state_.View(kStart + 12 * kSecond).refusal, "device lost");
@@ -81,11 +81,11 @@ TEST_F(ReplicaStateTest, RefusesWhatItDoesNotExpect) {
     EXPECT_NE(state.View(kStart).refusal, "");
     return status.code() == absl::StatusCode::kFailedPrecondition;
   };
-  expected_.weights_digest = "w";
-  EXPECT_TRUE(refuses([](WelcomeValue& w) { w.model = "other"; }));
+  expected_.weights_digest = std::string("w");
+  EXPECT_TRUE(refuses([](WelcomeValue& w) { w.model = std::string("other"); }));
   EXPECT_TRUE(refuses([](WelcomeValue& w) { w.vocab_size = 99; }));
   EXPECT_TRUE(refuses([](WelcomeValue& w) { w.protocol = 99; }));
-  EXPECT_TRUE(refuses([](WelcomeValue& w) { w.weights_digest = "x"; }));
+  EXPECT_TRUE(refuses([](WelcomeValue& w) { w.weights_digest = std::string("x"); }));
 }
 
 TEST_F(ReplicaStateTest, RefusesLoadOfAnotherIncarnation) {

@@ -196,7 +196,9 @@ TEST(Session, RetriesOnlyFailuresOfReplicas) {
     const Actions actions = session->OnDelta(0, Failure(c.code, c.rejected), kNow);
     EXPECT_EQ(actions.routes.size(), c.retried ? 1u : 0u) << static_cast<int>(c.code);
     EXPECT_EQ(actions.end.has_value(), !c.retried);
-    if (!c.retried) EXPECT_EQ(actions.end->status.code(), c.code);
+    if (!c.retried) {
+      EXPECT_EQ(actions.end->status.code(), c.code);
+    }
   }
 }
 
