@@ -148,7 +148,7 @@ TEST_F(GrpcApi, PassesCancellationAndDeadlineOn) {
   short_context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(2)));
   auto second = stub->Generate(&short_context, Request("hi"));
   const v1::Submit limited = worker.AwaitSubmit();
-  EXPECT_LE(limited.deadline_ms(), 2000u);
+  EXPECT_LT(limited.deadline_ms(), 10'000u);  // not the router's own 600 s
   EXPECT_FALSE(second->Read(&response));
   EXPECT_EQ(second->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(worker.AwaitCancel().sequence(), limited.sequence());

@@ -26,6 +26,15 @@ bool WellFormedLines(absl::string_view head) {
   return true;
 }
 
+// RFC 9110's token: what a field may be called. http_parser lets spaces through.
+bool IsToken(absl::string_view name) {
+  constexpr absl::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::all_of(name.begin(), name.end(), [&kMarks](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           kMarks.find(c) != absl::string_view::npos;
+  });
+}
+
 int HexValue(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -179,6 +188,7 @@ RequestParser::Step RequestParser::CheckHead() {
   keep_alive_ = !http10_ && http_should_keep_alive(&parser_) != 0;
   size_t encodings = 0;
   for (auto& [name, value] : request_.headers) {
+    if (!IsToken(name)) return Fail(400, "malformed header name");
     value = std::string(absl::StripAsciiWhitespace(value));
     if (name != "transfer-encoding") continue;
     ++encodings;
