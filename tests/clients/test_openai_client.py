@@ -78,7 +78,7 @@ class OpenAiClient(unittest.TestCase):
         with self.client.chat.completions.stream(model=MODEL_NAME, messages=MESSAGES,
                                                  temperature=0, max_tokens=8) as stream:
             stream.until_done()
-            final = stream.get_final_completion()
+            final = stream.current_completion_snapshot
         self.assertEqual(final.choices[0].message.content, self.chat(max_tokens=8)
                          .choices[0].message.content)
 

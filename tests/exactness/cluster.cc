@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "model/decoder.h"
 
@@ -17,6 +19,8 @@ namespace {
 constexpr int32_t kBlockTokens = 16;
 constexpr int32_t kSpareBlocks = 8;
 constexpr int64_t kAmpleTokens = 40000;
+constexpr absl::Duration kReady = absl::Seconds(30);
+constexpr absl::Duration kReport = absl::Seconds(5);
 constexpr absl::Duration kDrain = absl::Seconds(60);
 constexpr auto kRequestDeadline = std::chrono::minutes(5);
 
@@ -53,6 +57,14 @@ absl::StatusOr<worker::WorkerOptions> MakeWorkerOptions(const ClusterModel& mode
   return options;
 }
 
+absl::Status AwaitReady(const router::Router& router) {
+  for (const absl::Time deadline = absl::Now() + kReady; absl::Now() < deadline;) {
+    if (router.ready()) return absl::OkStatus();
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  return absl::DeadlineExceededError("the replicas did not become ready");
+}
+
 absl::Status RunOne(v1::Inference::Stub& stub, const v1::GenerateRequest& request,
                     Answer& answer) {
   grpc::ClientContext context;
@@ -84,6 +96,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterModel& mode
   } else {
     setenv("SHOAL_ISA", point.isa.c_str(), 1);
   }
+  log::Configure("exactness", log::Level::kError, "");
   std::unique_ptr<Cluster> cluster(new Cluster);
   router::RouterOptions options;
   options.cluster = "exactness";
@@ -98,6 +111,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterModel& mode
     cluster->workers_.push_back(std::move(started));
   }
   SHOAL_ASSIGN_OR_RETURN(cluster->router_, router::StartRouter(options));
+  SHOAL_RETURN_IF_ERROR(AwaitReady(*cluster->router_));
   cluster->stub_ = v1::Inference::NewStub(grpc::CreateChannel(
       cluster->router_->grpc_endpoint().ToString(), grpc::InsecureChannelCredentials()));
   return cluster;
@@ -123,6 +137,19 @@ absl::StatusOr<std::vector<Answer>> Cluster::Run(
     SHOAL_RETURN_IF_ERROR(Annotate(statuses[i], absl::StrCat("request ", i)));
   }
   return answers;
+}
+
+bool Cluster::SawPreemption() {
+  for (const absl::Time deadline = absl::Now() + kReport; absl::Now() < deadline;) {
+    grpc::ClientContext context;
+    v1::GetClusterStateResponse state;
+    if (!stub_->GetClusterState(&context, v1::GetClusterStateRequest(), &state).ok()) return false;
+    for (const v1::ReplicaState& replica : state.replicas()) {
+      if (replica.preemptions() > 0) return true;
+    }
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return false;
 }
 
 absl::Status Cluster::Stop() {

@@ -45,6 +45,8 @@ class Cluster {
   // Answers in the order of the requests.
   absl::StatusOr<std::vector<Answer>> Run(const std::vector<v1::GenerateRequest>& requests,
                                           Arrival arrival);
+  // Waits until the replicas' load reports show a preemption; false when none does in time.
+  bool SawPreemption();
   // Drains: OK proves that every request ended once and every KV block is free again.
   absl::Status Stop();
 

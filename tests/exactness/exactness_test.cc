@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int kRequests = 32;
 constexpr int kRealRequests = 8;
+constexpr int kFormatRequests = 12;
 
 std::vector<std::string> AvailableIsas() {
   std::vector<std::string> available;
@@ -129,6 +131,11 @@ absl::StatusOr<std::vector<Answer>> RunPoint(const Matrix& matrix, const Point& 
   if (!cluster.ok()) return cluster.status();
   absl::StatusOr<std::vector<Answer>> answers = (*cluster)->Run(matrix.requests, point.arrival);
   if (!answers.ok()) return answers;
+  const bool forced = point.tight_pool && point.arrival == Arrival::kTogether &&
+                      point.replicas == 1 && matrix.requests.size() >= kRequests;
+  if (forced && !(*cluster)->SawPreemption()) {
+    return absl::InternalError("the tight pool forced no preemption");
+  }
   if (const absl::Status status = (*cluster)->Stop(); !status.ok()) return status;
   return answers;
 }
@@ -214,12 +221,44 @@ TEST(Exactness, RealModelGivesTheSameBitsOnEveryAxis) {
             isas.empty() ? "portable" : isas.front(), Points(isas, false));
 }
 
-// Runs last: the tests above must have reached every variant of every exact kernel.
+// Each weight format on each instruction set; fewer requests, as the rest does not depend on it.
+TEST(Exactness, EveryWeightFormatGivesTheSameBitsOnEveryInstructionSet) {
+  std::vector<Point> points;
+  for (const std::string& isa : AvailableIsas()) points.push_back({.isa = isa, .threads = 2});
+  const std::pair<const char*, const char*> models[] = {
+      {"tiny-q4_0/tiny-q4_0.gguf", "auto"},
+      {"tiny-q8_0/tiny-q8_0.gguf", "auto"},
+      {"tiny-q8_0/tiny-q8_0.gguf", "float32"},
+      {"gqa-linear-f16", "float32"},
+  };
+  for (const auto& [path, activation] : models) {
+    RunMatrix({.name = absl::StrCat(absl::string_view(path).substr(0, 9), " ", activation),
+               .path = Golden(path),
+               .activation = activation,
+               .length_max = 600},
+              kFormatRequests, "portable", points);
+  }
+}
+
+// Runs last: the tests above must have reached every variant of the kernels they are about.
 TEST(ExactnessCounters, EveryKernelVariantRan) {
+  std::map<std::string, int64_t> calls;
   for (const kernels::VariantCount& count : kernels::VariantCounts()) {
-    if (absl::StartsWith(count.name, "reference")) continue;
     std::printf("%-40s %lld calls\n", count.name.c_str(), static_cast<long long>(count.calls));
-    EXPECT_GT(count.calls, 0) << count.name << " was never run by the matrix";
+    calls[count.name] = count.calls;
+  }
+  for (const std::string& isa : AvailableIsas()) {
+    // AMX only has matmul kernels; everything else runs the AVX-512 ones.
+    std::vector<std::string> ops = {"matmul q4_1 i8", "matmul q4_0 i8", "matmul q8_0 i8"};
+    if (isa != "amx") {
+      for (const char* op : {"attention", "kv_write", "rms_norm", "rope", "silu_mul", "sample",
+                             "matmul f32 f32", "matmul f16 f32", "matmul q8_0 f32"}) {
+        ops.push_back(op);
+      }
+    }
+    for (const std::string& op : ops) {
+      EXPECT_GT(calls[absl::StrCat(op, " ", isa)], 0) << op << " never ran on " << isa;
+    }
   }
 }
 

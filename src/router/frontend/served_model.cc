@@ -11,20 +11,6 @@
 #include "text/chat_template.h"
 
 namespace shoal::router {
-namespace {
-
-std::string BosText(const text::Tokenizer& tokenizer) {
-  const std::optional<int32_t> token = tokenizer.bos();
-  return token.has_value() ? std::string(tokenizer.TokenBytes(*token)) : std::string();
-}
-
-std::string EosText(const text::Tokenizer& tokenizer) {
-  const std::vector<int32_t> tokens = tokenizer.eos();
-  return tokens.empty() ? std::string() : std::string(tokenizer.TokenBytes(tokens.front()));
-}
-
-}  // namespace
-
 absl::StatusOr<ServedModel> LoadServedModel(const config::ModelConfig& model) {
   auto loaded = text::LoadTextModel(model.path);
   if (!loaded.ok()) return Annotate(loaded.status(), absl::StrCat("model ", model.name));
@@ -43,8 +29,7 @@ absl::StatusOr<ServedModel> LoadServedModel(const config::ModelConfig& model) {
     source = content.str();
   }
   if (source.empty()) return served;
-  auto chat =
-      text::ParseChatTemplate(source, BosText(*served.tokenizer), EosText(*served.tokenizer));
+  auto chat = text::ParseChatTemplate(source, loaded->bos_token, loaded->eos_token);
   if (!chat.ok()) {
     return Annotate(chat.status(), absl::StrCat("chat template of model ", model.name));
   }

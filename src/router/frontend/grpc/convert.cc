@@ -138,6 +138,9 @@ v1::ReplicaState ToProto(const ReplicaView& replica) {
   state.set_steps(replica.steps);
   state.set_kv_blocks_total(replica.blocks_total);
   state.set_kv_blocks_free(replica.blocks_free);
+  state.set_preemptions(replica.preemptions);
+  state.set_prefix_query_tokens(replica.prefix_query_tokens);
+  state.set_prefix_hit_tokens(replica.prefix_hit_tokens);
   state.set_system_fingerprint(replica.fingerprint);
   return state;
 }

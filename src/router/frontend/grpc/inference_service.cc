@@ -15,6 +15,7 @@
 #include "router/api_error.h"
 #include "router/frontend/grpc/convert.h"
 #include "router/frontend/grpc/generate_stream.h"
+#include "grpc/health/v1/health.pb.h"
 #include "shoal/v1/inference.grpc.pb.h"
 
 namespace shoal::router {
@@ -159,6 +160,8 @@ class Server final : public GrpcServer {
   absl::Status Listen(const std::string& host, int32_t port, int64_t body_bytes_max) {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // Links the health protocol's description in, so that reflection can show it.
+    grpc::health::v1::HealthCheckRequest::descriptor();
     grpc::ServerBuilder builder;
     builder.AddListeningPort(absl::StrCat(host, ":", port), grpc::InsecureServerCredentials(),
                              &port_);
