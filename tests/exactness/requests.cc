@@ -13,7 +13,9 @@ namespace {
 constexpr int32_t kLengths[] = {1,  2,  3,  5,  7,  8,   9,   15,  16,  17,  23,  24,  25,  31,
                                 32, 33, 40, 47, 63, 64,  65,  100, 127, 128, 129, 200, 255, 257,
                                 511, 512, 513, 1100};
-constexpr int32_t kAnswerTokens = 24;
+// Every third answer is long: together they outgrow a tight pool and force preemptions.
+constexpr int32_t kAnswerTokens = 20;
+constexpr int32_t kLongAnswerTokens = 140;
 constexpr int32_t kFirstOrdinaryToken = 16;
 
 uint32_t Random(uint32_t stream, uint32_t index) {
@@ -78,7 +80,8 @@ std::vector<v1::GenerateRequest> MakeRequests(const std::string& model, int coun
   for (int i = 0; i < count; ++i) {
     // A fixed permutation, so that long and short ones alternate.
     const size_t pick = static_cast<size_t>(i) * 13 % std::size(kLengths);
-    const int32_t length = std::min(kLengths[pick], length_max - kAnswerTokens);
+    const int32_t answer = i % 3 == 1 ? kLongAnswerTokens : kAnswerTokens;
+    const int32_t length = std::min(kLengths[pick], length_max - answer);
     v1::GenerateRequest request;
     request.set_model(model);
     // Every third request starts like all the others of its kind.
@@ -89,7 +92,7 @@ std::vector<v1::GenerateRequest> MakeRequests(const std::string& model, int coun
       request.mutable_token_ids()->add_ids(kFirstOrdinaryToken + static_cast<int32_t>(token));
     }
     SetSampling(i, *request.mutable_options());
-    request.mutable_options()->mutable_stop()->set_max_tokens(kAnswerTokens);
+    request.mutable_options()->mutable_stop()->set_max_tokens(answer);
     request.mutable_options()->set_logprobs(i % 5);
     if (i % 7 == 3) request.mutable_options()->set_prompt_logprobs(1);
     requests.push_back(std::move(request));
