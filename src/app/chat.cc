@@ -72,9 +72,9 @@ absl::Status Converse(ChatClient& client, const ChatSettings& settings,
 
 absl::Status Run(const Flags& flags) {
   const char* key = std::getenv("SHOAL_API_KEY");
-  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ChatClient> client,
-                         CreateChatClient(flags.Get("url", "http://127.0.0.1:8000"),
-                                          key == nullptr ? "" : key));
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ChatClient> client,
+      CreateChatClient(flags.Get("url", "http://127.0.0.1:8000"), key == nullptr ? "" : key));
   SHOAL_ASSIGN_OR_RETURN(const ChatSettings settings, MakeSettings(flags, *client));
   std::vector<ChatTurn> turns;
   if (flags.Has("system")) turns.push_back({"system", flags.Get("system")});

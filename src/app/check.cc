@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `shoal check`: proves before launch that a config fits: bytes per rank, with the arithmetic shown.
+// `shoal check`: proves before launch that a config fits: bytes per rank, with the arithmetic
+// shown.
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -43,8 +44,7 @@ absl::StatusOr<ReplicaBytes> Measure(const config::ClusterConfig& config,
   bytes.name = replica.name;
   bytes.model = replica.model;
   bytes.copies = replica.count;
-  SHOAL_ASSIGN_OR_RETURN(const auto model,
-                         model::OpenModel(config.FindModel(replica.model)->path));
+  SHOAL_ASSIGN_OR_RETURN(const auto model, model::OpenModel(config.FindModel(replica.model)->path));
   SHOAL_ASSIGN_OR_RETURN(const model::NumericsOptions numerics,
                          worker::ResolveNumerics(*model, replica));
   SHOAL_ASSIGN_OR_RETURN(const auto backend, kernels::CreateBackend(replica.device));
@@ -52,20 +52,18 @@ absl::StatusOr<ReplicaBytes> Measure(const config::ClusterConfig& config,
                          worker::PlanKv(model->spec(), replica.engine, numerics.kv_dtype));
   SHOAL_ASSIGN_OR_RETURN(
       bytes.uses,
-      model->PlanMemory(*backend, {.numerics = numerics,
-                                   .max_batch_tokens = replica.engine.max_batch_tokens}));
+      model->PlanMemory(
+          *backend, {.numerics = numerics, .max_batch_tokens = replica.engine.max_batch_tokens}));
   for (const worker::KvGroupPlan& group : kv.groups) {
     bytes.uses.emplace_back(absl::StrCat(group.arena, ": ", group.blocks, " blocks x ",
                                          group.layout.BlockBytes(), " bytes"),
                             group.bytes());
   }
   bytes.kv_tokens = kv.pool_tokens();
-  bytes.kv_bytes_per_token =
-      model->spec().KvBytesPerToken(kernels::ByteSize(numerics.kv_dtype));
+  bytes.kv_bytes_per_token = model->spec().KvBytesPerToken(kernels::ByteSize(numerics.kv_dtype));
   bytes.max_context =
       replica.engine.max_context > 0 ? replica.engine.max_context : model->spec().context;
-  bytes.fingerprint =
-      worker::SystemFingerprint(model->weights_digest(), replica.device, numerics);
+  bytes.fingerprint = worker::SystemFingerprint(model->weights_digest(), replica.device, numerics);
   return bytes;
 }
 

@@ -34,8 +34,7 @@ absl::StatusOr<Flags> Flags::Parse(const CommandSpec& spec,
       continue;
     }
     const size_t equals = argument.find('=');
-    const std::string name =
-        argument.substr(2, equals == std::string::npos ? equals : equals - 2);
+    const std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
     const FlagSpec* flag = FindFlag(spec, name);
     if (flag == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("unknown option --", name));
@@ -80,9 +79,8 @@ absl::StatusOr<int64_t> Flags::GetInt(const std::string& name, int64_t fallback,
   if (!Has(name)) return fallback;
   int64_t value = 0;
   if (!absl::SimpleAtoi(Get(name), &value) || value < low || value > high) {
-    return absl::InvalidArgumentError(absl::StrCat("--", name, " '", Get(name),
-                                                   "' is not a whole number in [", low, ", ", high,
-                                                   "]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", name, " '", Get(name), "' is not a whole number in [", low, ", ", high, "]"));
   }
   return value;
 }

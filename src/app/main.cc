@@ -13,19 +13,21 @@ namespace {
 constexpr int kUsageError = 2;
 
 std::vector<Command> AllCommands() {
-  return {ServeCommand(), RouterCommand(),  WorkerCommand(),          ChatCommand(),
+  return {ServeCommand(), RouterCommand(),  WorkerCommand(),         ChatCommand(),
           CheckCommand(), InspectCommand(), ConfigReferenceCommand()};
 }
 
 std::string GeneralUsage(const std::vector<Command>& commands) {
   std::string text =
-      "Shoal serves large language models on a cluster of replicas.\n\nusage: shoal COMMAND ...\n\n";
+      "Shoal serves large language models on a cluster of replicas.\n\nusage: shoal COMMAND "
+      "...\n\n";
   for (const Command& command : commands) {
     std::string name = command.spec.name;
     name.resize(18, ' ');
     absl::StrAppend(&text, "  ", name, command.spec.summary, "\n");
   }
-  return text + "\n'shoal COMMAND --help' shows a command's options; 'shoal --version' the version.\n";
+  return text +
+         "\n'shoal COMMAND --help' shows a command's options; 'shoal --version' the version.\n";
 }
 
 int Main(const std::vector<std::string>& arguments) {

@@ -48,8 +48,8 @@ absl::StatusOr<router::RouterOptions> MakeOptions(const Flags& flags,
       const config::Endpoint endpoint =
           given != addresses.end() ? given->second : config.WorkerEndpoint(i, copy);
       if (endpoint.port == 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "ports.base is 0 and the address of ", name, " is not given by --worker-address"));
+        return absl::InvalidArgumentError(absl::StrCat("ports.base is 0 and the address of ", name,
+                                                       " is not given by --worker-address"));
       }
       options.replicas.push_back({name, config.replicas[i].model, endpoint});
     }

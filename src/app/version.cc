@@ -7,9 +7,9 @@ namespace shoal::app {
 
 std::string VersionText() {
   const auto backend = kernels::CreateBackend("cpu");
-  return absl::StrCat("shoal ", SHOAL_VERSION, ", numerics ", kernels::kNumericsVersion, ", ",
-                      backend.ok() ? (*backend)->Describe()
-                                   : std::string(backend.status().message()));
+  return absl::StrCat(
+      "shoal ", SHOAL_VERSION, ", numerics ", kernels::kNumericsVersion, ", ",
+      backend.ok() ? (*backend)->Describe() : std::string(backend.status().message()));
 }
 
 }  // namespace shoal::app

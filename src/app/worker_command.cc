@@ -74,14 +74,15 @@ absl::Status Run(const Flags& flags) {
 
 Command WorkerCommand() {
   std::vector<FlagSpec> options = ConfigFlags();
-  options.insert(options.end(),
-                 {{.name = "replica", .placeholder = "NAME", .help = "entry of replicas to run"},
-                  {.name = "copy", .placeholder = "I", .help = "which copy of it (default 0)"},
-                  {.name = "rank", .placeholder = "R", .help = "which rank of the copy (default 0)"},
-                  {.name = "port", .placeholder = "PORT", .help = "listen here instead"},
-                  {.name = "announce-fd",
-                   .placeholder = "FD",
-                   .help = "write the address to this descriptor once ready"}});
+  options.insert(
+      options.end(),
+      {{.name = "replica", .placeholder = "NAME", .help = "entry of replicas to run"},
+       {.name = "copy", .placeholder = "I", .help = "which copy of it (default 0)"},
+       {.name = "rank", .placeholder = "R", .help = "which rank of the copy (default 0)"},
+       {.name = "port", .placeholder = "PORT", .help = "listen here instead"},
+       {.name = "announce-fd",
+        .placeholder = "FD",
+        .help = "write the address to this descriptor once ready"}});
   return {.spec = {.name = "worker",
                    .positional = "CONFIG",
                    .summary = "run one rank of a replica (serve starts these)",

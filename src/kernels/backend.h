@@ -114,8 +114,8 @@ class Backend {
   virtual std::string Describe() const = 0;
   virtual absl::StatusOr<std::unique_ptr<Arena>> Allocate(std::string name, int64_t bytes) = 0;
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) = 0;
-  // Refuses what it cannot run exactly: infinite or NaN scales, leaf borders inside a group, formats
-  // it lacks. The source's bytes are not needed afterwards.
+  // Refuses what it cannot run exactly: infinite or NaN scales, leaf borders inside a group,
+  // formats it lacks. The source's bytes are not needed afterwards.
   virtual absl::StatusOr<std::unique_ptr<PreparedMatrix>> PrepareMatrix(
       const MatrixSource& source) = 0;
   // A table and a matrix made from the same view (a tied head) may share bytes: pass the matrix.

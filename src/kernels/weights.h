@@ -47,8 +47,9 @@ struct LeafPlan {
 LeafPlan MakeLeafPlan(int64_t cols, int64_t granule, int64_t shards);
 LeafPlan SingleLeaf(int64_t cols);
 
-// A matrix to prepare: out = in * W^T + bias, W = `parts` stacked by rows (for example q, k, v), all
-// with equal cols. Parts may differ in format. `bias` is empty or one float per row of the stack.
+// A matrix to prepare: out = in * W^T + bias, W = `parts` stacked by rows (for example q, k, v),
+// all with equal cols. Parts may differ in format. `bias` is empty or one float per row of the
+// stack.
 struct MatrixSource {
   std::string name;  // for errors: "layer 3 qkv"
   std::vector<WeightView> parts;

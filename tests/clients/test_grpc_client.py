@@ -101,7 +101,8 @@ class GrpcClient(unittest.TestCase):
                 self.assertTrue(raised.exception.details())
 
     def test_deadline_and_cancel_end_the_call(self):
-        options = {"stop": {"max_tokens": 1800}, "sampling": {"temperature": 1}}
+        # Many choices: some of them are long, whatever ends the others early.
+        options = {"stop": {"max_tokens": 1800}, "sampling": {"temperature": 1}, "n": 100}
         with self.assertRaises(grpc.RpcError) as raised:
             list(self.inference("Generate", model=MODEL_NAME, text="x", options=options,
                                 timeout=0.05))

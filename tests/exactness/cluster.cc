@@ -65,8 +65,7 @@ absl::Status AwaitReady(const router::Router& router) {
   return absl::DeadlineExceededError("the replicas did not become ready");
 }
 
-absl::Status RunOne(v1::Inference::Stub& stub, const v1::GenerateRequest& request,
-                    Answer& answer) {
+absl::Status RunOne(v1::Inference::Stub& stub, const v1::GenerateRequest& request, Answer& answer) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kRequestDeadline);
   const auto reader = stub.Generate(&context, request);
@@ -74,8 +73,7 @@ absl::Status RunOne(v1::Inference::Stub& stub, const v1::GenerateRequest& reques
   while (reader->Read(&response)) Accumulate(response, answer);
   const grpc::Status status = reader->Finish();
   if (!status.ok()) {
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                        status.error_message());
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
   }
   return answer.finish != 0 ? absl::OkStatus() : absl::DataLossError("no finish reason");
 }
@@ -117,8 +115,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterModel& mode
   return cluster;
 }
 
-absl::StatusOr<std::vector<Answer>> Cluster::Run(
-    const std::vector<v1::GenerateRequest>& requests, Arrival arrival) {
+absl::StatusOr<std::vector<Answer>> Cluster::Run(const std::vector<v1::GenerateRequest>& requests,
+                                                 Arrival arrival) {
   std::vector<Answer> answers(requests.size());
   std::vector<absl::Status> statuses(requests.size());
   if (arrival == Arrival::kAlone) {
@@ -128,8 +126,7 @@ absl::StatusOr<std::vector<Answer>> Cluster::Run(
   } else {
     std::vector<std::thread> threads;
     for (size_t i = 0; i < requests.size(); ++i) {
-      threads.emplace_back(
-          [&, i] { statuses[i] = RunOne(*stub_, requests[i], answers[i]); });
+      threads.emplace_back([&, i] { statuses[i] = RunOne(*stub_, requests[i], answers[i]); });
     }
     for (std::thread& thread : threads) thread.join();
   }

@@ -18,12 +18,12 @@ enum class Arrival { kAlone, kTogether };
 
 // One way of computing the same answers. Every field is an axis of the matrix.
 struct Point {
-  std::string isa;           // value of SHOAL_ISA; empty: the best
+  std::string isa;  // value of SHOAL_ISA; empty: the best
   int threads = 1;
-  int budget = 512;          // engine.max_batch_tokens
+  int budget = 512;  // engine.max_batch_tokens
   bool prefix_cache = true;
-  int plans_in_flight = 2;   // D
-  bool tight_pool = false;   // the longest request's blocks + 8
+  int plans_in_flight = 2;  // D
+  bool tight_pool = false;  // the longest request's blocks + 8
   int replicas = 1;
   Arrival arrival = Arrival::kTogether;
 

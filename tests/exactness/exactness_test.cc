@@ -78,11 +78,14 @@ std::vector<Point> AllPoints(const std::vector<std::string>& isas) {
 
 // Values of two axes of a point, as one key.
 std::set<std::string> Pairs(const Point& p) {
-  const std::vector<std::string> values = {
-      absl::StrCat("i", p.isa),           absl::StrCat("t", p.threads),
-      absl::StrCat("b", p.budget),        absl::StrCat("c", p.prefix_cache ? 1 : 0),
-      absl::StrCat("d", p.plans_in_flight), absl::StrCat("p", p.tight_pool ? 1 : 0),
-      absl::StrCat("r", p.replicas),      absl::StrCat("a", p.arrival == Arrival::kAlone ? 1 : 0)};
+  const std::vector<std::string> values = {absl::StrCat("i", p.isa),
+                                           absl::StrCat("t", p.threads),
+                                           absl::StrCat("b", p.budget),
+                                           absl::StrCat("c", p.prefix_cache ? 1 : 0),
+                                           absl::StrCat("d", p.plans_in_flight),
+                                           absl::StrCat("p", p.tight_pool ? 1 : 0),
+                                           absl::StrCat("r", p.replicas),
+                                           absl::StrCat("a", p.arrival == Arrival::kAlone ? 1 : 0)};
   std::set<std::string> pairs;
   for (size_t i = 0; i < values.size(); ++i) {
     for (size_t j = i + 1; j < values.size(); ++j) {
@@ -164,14 +167,12 @@ void RunMatrix(ClusterModel model, int request_count, const std::string& oracle_
   const auto file = model::OpenModel(model.path);
   ASSERT_TRUE(file.ok()) << file.status();
   Matrix matrix;
-  matrix.requests = MakeRequests(model.name, request_count,
-                                 static_cast<int32_t>((*file)->spec().vocab_size),
-                                 model.length_max);
+  matrix.requests =
+      MakeRequests(model.name, request_count, static_cast<int32_t>((*file)->spec().vocab_size),
+                   model.length_max);
   matrix.model = std::move(model);
-  const Point oracle = {.isa = oracle_isa,
-                        .prefix_cache = false,
-                        .plans_in_flight = 1,
-                        .arrival = Arrival::kAlone};
+  const Point oracle = {
+      .isa = oracle_isa, .prefix_cache = false, .plans_in_flight = 1, .arrival = Arrival::kAlone};
   absl::StatusOr<std::vector<Answer>> expected = RunPoint(matrix, oracle);
   ASSERT_TRUE(expected.ok()) << expected.status();
   matrix.expected = *std::move(expected);
@@ -198,17 +199,15 @@ std::vector<Point> Points(const std::vector<std::string>& isas, bool pairwise) {
 
 TEST(Exactness, TinyQuantisedModelGivesTheSameBitsAtEveryPoint) {
   const std::vector<std::string> isas = AvailableIsas();
-  RunMatrix({.name = "tiny-q4_1", .path = Golden("tiny-q4_1/tiny-q4_1.gguf"), .length_max = 1200}, kRequests,
-            "portable", Points(isas, true));
+  RunMatrix({.name = "tiny-q4_1", .path = Golden("tiny-q4_1/tiny-q4_1.gguf"), .length_max = 1200},
+            kRequests, "portable", Points(isas, true));
 }
 
 TEST(Exactness, TinyFloatModelGivesTheSameBitsAtEveryPoint) {
   const std::vector<std::string> isas = AvailableIsas();
-  RunMatrix({.name = "tiny-gqa",
-             .path = Golden("gqa-bias"),
-             .activation = "float32",
-             .length_max = 1200},
-            kRequests, "portable", Points(isas, false));
+  RunMatrix(
+      {.name = "tiny-gqa", .path = Golden("gqa-bias"), .activation = "float32", .length_max = 1200},
+      kRequests, "portable", Points(isas, false));
 }
 
 TEST(Exactness, RealModelGivesTheSameBitsOnEveryAxis) {

@@ -10,9 +10,9 @@
 namespace shoal::exactness {
 namespace {
 
-constexpr int32_t kLengths[] = {1,  2,  3,  5,  7,  8,   9,   15,  16,  17,  23,  24,  25,  31,
-                                32, 33, 40, 47, 63, 64,  65,  100, 127, 128, 129, 200, 255, 257,
-                                511, 512, 513, 1100};
+constexpr int32_t kLengths[] = {1,   2,   3,   5,   7,   8,   9,   15,  16,  17,  23,
+                                24,  25,  31,  32,  33,  40,  47,  63,  64,  65,  100,
+                                127, 128, 129, 200, 255, 257, 511, 512, 513, 1100};
 // Every third answer is long: together they outgrow a tight pool and force preemptions.
 constexpr int32_t kAnswerTokens = 20;
 constexpr int32_t kLongAnswerTokens = 140;
@@ -65,8 +65,8 @@ std::string Difference(const Answer& expected, const Answer& actual) {
     text = FirstDifference("alternative", expected.alternatives, actual.alternatives);
   }
   if (text.empty()) {
-    text = FirstDifference("prompt logprob", expected.prompt_logprob_bits,
-                           actual.prompt_logprob_bits);
+    text =
+        FirstDifference("prompt logprob", expected.prompt_logprob_bits, actual.prompt_logprob_bits);
   }
   if (text.empty() && expected.finish != actual.finish) {
     text = absl::StrCat("finish reason ", actual.finish, ", expected ", expected.finish);

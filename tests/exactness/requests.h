@@ -23,10 +23,10 @@ struct Answer {
 // Says where two answers differ first; empty when equal.
 std::string Difference(const Answer& expected, const Answer& actual);
 
-// `count` requests whose prompt lengths cross the kernels' thresholds (row panels of 1, 4, 8, 16 and
-// 24, blocks of 16, attention tiles of 64 and splits of 512), greedy and sampled with seeds, some
-// sharing prefixes, all with logprobs, some with prompt logprobs. `length_max` bounds prompt plus
-// answer.
+// `count` requests whose prompt lengths cross the kernels' thresholds (row panels of 1, 4, 8, 16
+// and 24, blocks of 16, attention tiles of 64 and splits of 512), greedy and sampled with seeds,
+// some sharing prefixes, all with logprobs, some with prompt logprobs. `length_max` bounds prompt
+// plus answer.
 std::vector<v1::GenerateRequest> MakeRequests(const std::string& model, int count,
                                               int32_t vocab_size, int32_t length_max);
 

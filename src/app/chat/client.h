@@ -30,8 +30,8 @@ class ChatClient {
  public:
   virtual ~ChatClient() = default;
   virtual absl::StatusOr<std::vector<std::string>> ListModels() = 0;
-  // Streams the answer to `turns` through `on_text`; returns once it has ended. An answer that breaks
-  // off without a finish reason is an error.
+  // Streams the answer to `turns` through `on_text`; returns once it has ended. An answer that
+  // breaks off without a finish reason is an error.
   virtual absl::Status Chat(const std::vector<ChatTurn>& turns, const ChatSettings& settings,
                             const std::function<void(const std::string&)>& on_text) = 0;
 };

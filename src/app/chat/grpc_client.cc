@@ -67,8 +67,7 @@ class GrpcChatClient final : public ChatClient {
 
   static absl::Status ToStatus(const grpc::Status& status) {
     if (status.ok()) return absl::OkStatus();
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                        status.error_message());
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
   }
 
   const std::string api_key_;

@@ -89,9 +89,9 @@ absl::Status Supervisor::StartAll() {
     if (Wait(deadline)) return absl::CancelledError("stopped before everything had started");
     if (!first_failure_.empty()) return absl::InternalError(first_failure_);
     if (absl::Now() >= deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat(process->spec.name, " was not ready within ",
-                       absl::FormatDuration(options_.start_deadline), " (deadlines.start)"));
+      return absl::DeadlineExceededError(absl::StrCat(process->spec.name, " was not ready within ",
+                                                      absl::FormatDuration(options_.start_deadline),
+                                                      " (deadlines.start)"));
     }
   }
   return absl::OkStatus();
@@ -127,8 +127,8 @@ void Supervisor::HandleExit(Process& process, bool restart) {
   const absl::Time now = absl::Now();
   const absl::Duration delay = process.policy.NextDelay(now - process.started);
   process.restart_at = now + delay;
-  log::Warning("{} ended with {}; restarting in {}", process.spec.name,
-               DescribeWaitStatus(status), absl::FormatDuration(delay));
+  log::Warning("{} ended with {}; restarting in {}", process.spec.name, DescribeWaitStatus(status),
+               absl::FormatDuration(delay));
 }
 
 bool Supervisor::Wait(absl::Time until) {

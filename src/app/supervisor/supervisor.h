@@ -44,7 +44,7 @@ class Supervisor {
     std::vector<Child> child;  // none or one
     RestartPolicy policy;
     absl::Time started, restart_at = absl::InfiniteFuture();
-    std::string address;  // of the first announcement; kept over restarts
+    std::string address;     // of the first announcement; kept over restarts
     bool announced = false;  // by any run
     bool up = false;         // this run has announced itself
   };
@@ -57,7 +57,8 @@ class Supervisor {
   void TakeAnnouncement(Process& process);
   void HandleExit(Process& process, bool restart);
   absl::Status Drain();
-  // Signals SIGTERM and waits until `until`; then SIGKILL. False when one had to be killed or failed.
+  // Signals SIGTERM and waits until `until`; then SIGKILL. False when one had to be killed or
+  // failed.
   bool Stop(std::vector<Process*> processes, absl::Time until);
   std::vector<Process*> All();
 
