@@ -16,6 +16,7 @@ using Lanes = avx512::Lanes;
 constexpr int kRows = static_cast<int>(kAmxHeight);
 constexpr int kRing = 4;             // results between the matrix unit and the float part
 constexpr int kAhead = 2;            // groups the matrix unit is ahead
+constexpr int64_t kBlockPanels = 4;  // whose inputs and outputs stay in L2 while all tiles pass
 constexpr int64_t kL1Bytes = 32768;  // what two unpacked tiles may take
 
 // One group of a tile, unpacked.
@@ -132,8 +133,9 @@ void RunTile(const MatMulArgs& args, int64_t tile, const Group* weights, const P
   const int64_t groups = args.cols / kGroup;
   const uint8_t* ahead = panel.data;
   for (int64_t g = 0; g < kAhead && g < groups; ++g, ahead += PanelGroupBytes(kRows)) {
-    Multiply(weights[g], ahead, g % 2 != 0, ring[g]);
+    Multiply(weights[g], ahead, (g & 1) != 0, ring[g]);
   }
+  PrefetchOutputs<Lanes>(args, panel, tile);
   const uint8_t* inputs = panel.data;
   LeafStack<Lanes, kRows> stack;
   Lanes acc[kRows] = {};
@@ -144,10 +146,10 @@ void RunTile(const MatMulArgs& args, int64_t tile, const Group* weights, const P
     for (int64_t g = leaf.begin / kGroup; g < leaf.end / kGroup; ++g) {
       const int64_t next = g + kAhead;
       if (next < groups) {
-        Multiply(weights[next], inputs + kAhead * PanelGroupBytes(kRows), next % 2 != 0,
-                 ring[next % kRing]);
+        Multiply(weights[next], inputs + kAhead * PanelGroupBytes(kRows), (next & 1) != 0,
+                 ring[next & (kRing - 1)]);
       }
-      AddGroup<kFormat>(weights[g], inputs, ring[g % kRing], acc);
+      AddGroup<kFormat>(weights[g], inputs, ring[g & (kRing - 1)], acc);
       inputs += PanelGroupBytes(kRows);
       asm("" : "+r"(inputs));  // one base pointer instead of one per row
     }
@@ -159,22 +161,32 @@ void RunTile(const MatMulArgs& args, int64_t tile, const Group* weights, const P
   }
 }
 
+// Tiles [first, first + count), unpacked in turn, times panels [begin, end).
+template <WeightFormat kFormat>
+void RunTiles(const MatMulArgs& args, int64_t first, int64_t count, int64_t begin, int64_t end) {
+  const int64_t groups = args.cols / kGroup;
+  Group* unpacked = reinterpret_cast<Group*>(args.scratch);
+  for (int64_t t = 0; t < count; ++t) {
+    Unpack<kFormat>(args.tiles + (first + t) * args.tile_bytes, groups, unpacked + t * groups);
+  }
+  for (int64_t p = begin; p < end; ++p) {
+    for (int64_t t = 0; t < count; ++t) {
+      RunTile<kFormat>(args, first + t, unpacked + t * groups, args.panels[p]);
+    }
+  }
+}
+
 template <WeightFormat kFormat>
 void MatMulInt8(const MatMulArgs& args) {
   Configure();
-  const int64_t groups = args.cols / kGroup;
-  Group* unpacked = reinterpret_cast<Group*>(args.scratch);
-  const int64_t group_bytes = groups * static_cast<int64_t>(sizeof(Group));
-  const int64_t step = 2 * group_bytes <= kL1Bytes ? 2 : 1;
-  for (int64_t tile = args.first_tile; tile < args.end_tile; tile += step) {
-    const int64_t count = args.end_tile - tile < step ? args.end_tile - tile : step;
-    for (int64_t t = 0; t < count; ++t) {
-      Unpack<kFormat>(args.tiles + (tile + t) * args.tile_bytes, groups, unpacked + t * groups);
-    }
-    for (int64_t p = 0; p < args.panel_count; ++p) {
-      for (int64_t t = 0; t < count; ++t) {
-        RunTile<kFormat>(args, tile + t, unpacked + t * groups, args.panels[p]);
-      }
+  const int64_t unpacked_bytes = args.cols / kGroup * static_cast<int64_t>(sizeof(Group));
+  const int64_t step = 2 * unpacked_bytes <= kL1Bytes ? 2 : 1;
+  for (int64_t begin = 0; begin < args.panel_count; begin += kBlockPanels) {
+    const int64_t left = args.panel_count - begin;
+    const int64_t end = begin + (left < kBlockPanels ? left : kBlockPanels);
+    for (int64_t tile = args.first_tile; tile < args.end_tile; tile += step) {
+      const int64_t count = args.end_tile - tile < step ? args.end_tile - tile : step;
+      RunTiles<kFormat>(args, tile, count, begin, end);
     }
   }
   _tile_release();

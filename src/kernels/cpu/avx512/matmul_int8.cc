@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/avx512/matmul_lanes.h"
+#include "kernels/cpu/avx512/quantise.h"
 #include "kernels/cpu/matmul/lane_kernels.h"
 
 namespace shoal::kernels::cpu::avx512 {
@@ -79,6 +80,7 @@ template <WeightFormat kFormat, int kHeight>
 void RunPanel(const MatMulArgs& args, int64_t tile, const Panel& panel) {
   const uint8_t* weights = args.tiles + tile * args.tile_bytes;
   const uint8_t* inputs = panel.data;
+  if constexpr (kHeight > 1) PrefetchOutputs<Lanes>(args, panel, tile);
   LeafStack<Lanes, kHeight> stack;
   Lanes acc[kHeight] = {};
   for (int64_t i = 0; i < args.leaf_count; ++i) {
@@ -122,36 +124,6 @@ void MatMulInt8(const MatMulArgs& args) {
           RunPanel<kFormat, 8>(args, tile, panel);
       }
     }
-  }
-}
-
-void QuantiseRow(const float* x, int64_t groups, int64_t height, int64_t row, uint8_t* panel) {
-  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
-  for (int64_t g = 0; g < groups; ++g, x += kGroup, panel += PanelGroupBytes(height)) {
-    const __m512 low = _mm512_loadu_ps(x);
-    const __m512 high = _mm512_loadu_ps(x + 16);
-    const __m512i bits = _mm512_max_epi32(_mm512_and_si512(_mm512_castps_si512(low), magnitude),
-                                          _mm512_and_si512(_mm512_castps_si512(high), magnitude));
-    const int amax_bits = _mm512_reduce_max_epi32(bits);
-    const bool finite = amax_bits < 0x7F800000;
-    const __m128 amax = _mm_castsi128_ps(_mm_cvtsi32_si128(finite ? amax_bits : 0));
-    float scale = _mm_cvtss_f32(_mm_div_ss(amax, _mm_set_ss(127.0f)));
-    const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
-    const __mmask16 keep = finite ? 0xFFFF : 0;
-    const __m512 factor = _mm512_set1_ps(inverse);
-    const __m512i q_low = _mm512_maskz_cvtps_epi32(keep, _mm512_mul_ps(low, factor));
-    const __m512i q_high = _mm512_maskz_cvtps_epi32(keep, _mm512_mul_ps(high, factor));
-    uint8_t* q = panel + row * kGroup;
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(q), _mm512_cvtepi32_epi8(q_low));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(q + 16), _mm512_cvtepi32_epi8(q_high));
-    const int sum = _mm512_reduce_add_epi32(_mm512_add_epi32(q_low, q_high));
-    if (!finite) scale = __builtin_nanf("");
-    uint8_t* fields = panel + 4 * row;
-    *reinterpret_cast<float*>(fields + PanelScaleOffset(height)) = scale;
-    *reinterpret_cast<float*>(fields + PanelScaledSumOffset(height)) =
-        scale * static_cast<float>(sum);
-    *reinterpret_cast<int32_t*>(fields + PanelStart8Offset(height)) = kMagicBits - 8 * sum;
-    *reinterpret_cast<int32_t*>(fields + PanelStart128Offset(height)) = kMagicBits - 128 * sum;
   }
 }
 

@@ -28,6 +28,13 @@ inline void EmitTile(const MatMulArgs& args, int64_t row, int64_t tile, Lanes su
   }
 }
 
+// Asks for the memory of the outputs of one tile of some rows before they are computed.
+template <typename Lanes>
+inline void PrefetchOutputs(const MatMulArgs& args, const Panel& panel, int64_t tile) {
+  const float* out = args.out + panel.first_row * args.out_stride + tile * kTile;
+  for (int64_t r = 0; r < panel.rows; ++r) __builtin_prefetch(out + r * args.out_stride, 1, 2);
+}
+
 // The sums of leaves that wait for their sibling, for `kCount` vectors at once. The tree is walked
 // in post-order: LeafStep::merges says how many inner nodes a leaf completes.
 template <typename Lanes, int kCount>
@@ -36,18 +43,25 @@ class LeafStack {
   // Takes the sums of one leaf; after the last leaf `sums` are those of the whole tree.
   inline void Push(const LeafStep& leaf, Lanes (&sums)[kCount]) {
     for (int64_t m = 0; m < leaf.merges; ++m) {
-      --depth_;
+      const float* place = Waiting(--depth_);
 #pragma GCC unroll 16
-      for (int i = 0; i < kCount; ++i) {
-        sums[i] = Lanes::Add(Lanes::Load(waiting_[depth_][i]), sums[i]);
-      }
+      for (int i = 0; i < kCount; ++i)
+        sums[i] = Lanes::Add(Lanes::Load(place + i * kTile), sums[i]);
     }
+    float* place = Waiting(depth_);
 #pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) sums[i].Store(waiting_[depth_][i]);
+    for (int i = 0; i < kCount; ++i) sums[i].Store(place + i * kTile);
     ++depth_;
   }
 
  private:
+  // Hidden from the compiler: it would keep one pointer for each vector.
+  inline float* Waiting(int64_t depth) {
+    float* place = waiting_[depth][0];
+    asm("" : "+r"(place));
+    return place;
+  }
+
   int64_t depth_ = 0;
   alignas(64) float waiting_[kMaxLeafStack][kCount][kTile];
 };
