@@ -19,6 +19,9 @@ cp /etc/resolv.conf "$root/etc/resolv.conf"
 cp /etc/hosts "$root/etc/hosts"
 mkdir -p "$root/etc/ssl/certs" "$root/etc/apt/apt.conf.d"
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+# Installing the package ca-certificates rewrites that file; this copy stays.
+host_ca=/etc/host-ca.crt
+cp -L /etc/ssl/certs/ca-certificates.crt "$root$host_ca"
 for file in /etc/apt/apt.conf.d/*; do
   case "$file" in *docker* | *autoremove* | *packagekit* | *appstream* | *debconf*) continue ;; esac
   [ -f "$file" ] && cp -L "$file" "$root/etc/apt/apt.conf.d/"
@@ -27,11 +30,14 @@ done
 if [ -f "${XDG_CONFIG_HOME:-$HOME/.config}/pip/pip.conf" ]; then
   cp "${XDG_CONFIG_HOME:-$HOME/.config}/pip/pip.conf" "$root/etc/pip.conf"
 fi
+[ ! -f "$root/etc/pip.conf" ] || sed -i "s|^cert *=.*|cert = $host_ca|" "$root/etc/pip.conf"
 environment=(HOME=/root "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" LC_ALL=C.UTF-8)
 while IFS='=' read -r name value; do
   case "$name" in
     PIP_FIND_LINKS) ;;
-    PIP_* | SSL_CERT_* | CURL_CA_BUNDLE | REQUESTS_CA_BUNDLE | *_proxy | *_PROXY) environment+=("$name=$value") ;;
+    SSL_CERT_DIR) ;;
+    PIP_CERT | SSL_CERT_FILE | CURL_CA_BUNDLE | REQUESTS_CA_BUNDLE) environment+=("$name=$host_ca") ;;
+    PIP_* | *_proxy | *_PROXY) environment+=("$name=$value") ;;
   esac
 done < <(env)
 
