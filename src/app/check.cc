@@ -61,8 +61,7 @@ absl::StatusOr<ReplicaBytes> Measure(const config::ClusterConfig& config,
   }
   bytes.kv_tokens = kv.pool_tokens();
   bytes.kv_bytes_per_token = model->spec().KvBytesPerToken(kernels::ByteSize(numerics.kv_dtype));
-  bytes.max_context =
-      replica.engine.max_context > 0 ? replica.engine.max_context : model->spec().context;
+  SHOAL_ASSIGN_OR_RETURN(bytes.max_context, worker::ResolveContext(replica.engine, model->spec()));
   bytes.fingerprint = worker::SystemFingerprint(model->weights_digest(), replica.device, numerics);
   return bytes;
 }

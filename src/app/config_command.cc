@@ -37,7 +37,7 @@ absl::StatusOr<config::ClusterConfig> ReadConfig(const Flags& flags) {
 }
 
 absl::StatusOr<std::string> ReadClusterToken(const config::ClusterConfig& config) {
-  if (const char* token = std::getenv("SHOAL_CLUSTER_TOKEN"); token != nullptr) {
+  if (const char* token = std::getenv("SHOAL_CLUSTER_TOKEN"); token != nullptr && *token != '\0') {
     return std::string(token);
   }
   if (config.cluster_token_file.empty()) return std::string();

@@ -69,4 +69,14 @@ std::string SystemFingerprint(const std::string& weights_digest, const std::stri
                                  reinterpret_cast<const char*>(digest.data()), kBytes)));
 }
 
+absl::StatusOr<int32_t> ResolveContext(const config::EngineConfig& engine,
+                                       const model::ModelSpec& spec) {
+  if (engine.max_context > spec.context) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("engine.max_context ", engine.max_context,
+                     " exceeds the context the model was trained for, ", spec.context));
+  }
+  return engine.max_context > 0 ? engine.max_context : static_cast<int32_t>(spec.context);
+}
+
 }  // namespace shoal::worker

@@ -21,4 +21,8 @@ absl::StatusOr<model::NumericsOptions> ResolveNumerics(const model::ModelFile& m
 std::string SystemFingerprint(const std::string& weights_digest, const std::string& device,
                               const model::NumericsOptions& numerics);
 
+// engine.max_context, or the model's where it is 0. INVALID_ARGUMENT when it exceeds the model's.
+absl::StatusOr<int32_t> ResolveContext(const config::EngineConfig& engine,
+                                       const model::ModelSpec& spec);
+
 }  // namespace shoal::worker

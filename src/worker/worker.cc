@@ -38,16 +38,6 @@ struct RankResources {
   int32_t max_context = 0;
 };
 
-absl::StatusOr<int32_t> ResolveContext(const config::EngineConfig& engine,
-                                       const model::ModelSpec& spec) {
-  if (engine.max_context > spec.context) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("engine.max_context ", engine.max_context,
-                     " exceeds the context the model was trained for, ", spec.context));
-  }
-  return engine.max_context > 0 ? engine.max_context : static_cast<int32_t>(spec.context);
-}
-
 absl::Status CheckLayout(const config::ReplicaConfig& replica) {
   const config::ParallelConfig& layout = replica.parallel;
   if (layout.tensor * layout.pipeline * layout.data == 1) return absl::OkStatus();

@@ -24,8 +24,8 @@ void BindModel(Binder& b, ModelConfig& model) {
 }
 
 void BindKv(Binder& b, KvConfig& kv) {
-  b.Integer("block_tokens", kv.block_tokens, {.min = 1, .max = 1024},
-            {.doc = "Tokens of one block of the KV cache."});
+  b.Integer("block_tokens", kv.block_tokens, {.min = 8, .max = 64},
+            {.doc = "Tokens of one block of the KV cache: 8, 16, 32 or 64."});
   b.Bytes("memory", kv.memory_bytes, {.min = int64_t{1} << 10, .max = int64_t{1} << 50},
           {.doc = "Bytes of the KV cache of each rank."});
   b.Text("dtype", kv.dtype,

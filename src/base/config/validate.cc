@@ -33,15 +33,26 @@ void CheckNames(const std::string& list, const std::vector<Item>& items, Problem
 
 void CheckModelReferences(const ClusterConfig& config, Problems& problems) {
   std::vector<std::string> names;
+  std::set<std::string> served;
+  bool dangling = false;
   for (const ModelConfig& model : config.models) names.push_back(model.name);
   for (size_t i = 0; i < config.replicas.size(); ++i) {
     const std::string& model = config.replicas[i].model;
+    served.insert(model);
     if (config.FindModel(model) != nullptr) continue;
+    dangling = true;
     const std::string near = Nearest(model, names);
     problems.Add(absl::StrCat("replicas.", i, ".model"),
                  absl::StrCat(Shown(model), " is not in models",
                               near.empty() ? absl::StrCat(" (", absl::StrJoin(names, ", "), ")")
                                            : absl::StrCat(": did you mean ", Shown(near), "?")));
+  }
+  // A dangling reference explains an unserved model: it alone is told.
+  if (dangling) return;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (served.contains(names[i])) continue;
+    problems.Add(absl::StrCat("models.", i, ".name"),
+                 absl::StrCat(Shown(names[i]), " is served by no replica: add one or remove it"));
   }
 }
 

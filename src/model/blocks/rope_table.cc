@@ -42,7 +42,11 @@ kernels::RopeTable MakeRopeTable(const RopeSpec& rope) {
   table.inv_freq.reserve(pairs);
   for (size_t i = 0; i < pairs; ++i) {
     const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(rope.rotary_dim);
-    double frequency = Scaled(rope, std::pow(rope.theta, exponent));
+    // In extended precision: libm's double pow differs between CPUs, powl has one code path and
+    // its result rounds to the nearest double.
+    const auto power = static_cast<double>(
+        std::pow(static_cast<long double>(rope.theta), static_cast<long double>(exponent)));
+    double frequency = Scaled(rope, power);
     if (!rope.freq_factors.empty()) frequency /= static_cast<double>(rope.freq_factors[i]);
     table.inv_freq.push_back(frequency);
   }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "kernels/kv_layout.h"
 
 namespace shoal::worker {
 namespace {
@@ -63,6 +64,7 @@ absl::StatusOr<KvPlan> PlanKv(const model::ModelSpec& spec, const config::Engine
                     .layers = static_cast<int64_t>(group.layers.size()),
                     .head_dim = group.head_dim,
                     .dtype = dtype};
+    SHOAL_RETURN_IF_ERROR(kernels::CheckKvLayout(entry.layout));
     bytes_per_block += entry.layout.BlockBytes();
     plan.groups.push_back(std::move(entry));
   }

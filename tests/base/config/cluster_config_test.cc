@@ -105,14 +105,14 @@ hosts:
 TEST_F(ClusterConfigTest, ReplicasOverrideTheClusterWideEngineKeyByKey) {
   const auto config = Read(
       absl::StrReplaceAll(kBase, {{"    count: 2\n",
-                                   "    engine: { max_sequences: 3, kv: { block_tokens: 4 } }\n"
+                                   "    engine: { max_sequences: 3, kv: { block_tokens: 8 } }\n"
                                    "    numerics: { activation: int8 }\n"
                                    "  - { name: other, model: tiny, count: 3 }\n"}}));
   ASSERT_TRUE(config.ok()) << config.status();
   const EngineConfig& engine = config->replicas[0].engine;
   EXPECT_EQ(engine.max_sequences, 3);
   EXPECT_EQ(engine.max_batch_tokens, 64);
-  EXPECT_EQ(engine.kv.block_tokens, 4);
+  EXPECT_EQ(engine.kv.block_tokens, 8);
   EXPECT_EQ(engine.kv.memory_bytes, 1 << 20);
   EXPECT_EQ(config->replicas[0].numerics.activation, "int8");
   EXPECT_EQ(config->replicas[1].engine.max_sequences, 64);
@@ -234,6 +234,8 @@ constexpr ErrorCase kLayoutCases[] = {
      "11: replicas.0.model: \"tyny\" is not in models: did you mean \"tiny\"?"},
     {"    model: tiny", "    model: another", "11: replicas.0.model: \"another\" is not in models"},
     {"    model: tiny\n", "", "10: replicas.0.model: is required"},
+    {"    path: tiny.gguf", "    path: a\n  - { name: idle, path: b }",
+     "6: models.1.name: \"idle\" is served by no replica: add one or remove it"},
     {"    count: 2", "  - { name: chat, model: tiny }",
      "12: replicas.1.name: \"chat\" is the name of replicas.0 already"},
     {"    path: tiny.gguf", "    path: a\n  - { name: tiny, path: b }",
