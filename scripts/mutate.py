@@ -7,10 +7,11 @@
     scripts/mutate.py --list
 
 A fault is a literal replacement that must match its file exactly once. Work happens on a copy under
-build/mutate, which is built as a release; the tree itself is never touched. A fault survives when its
-test passes with it; a fault whose build fails counts as an error, not as killed.
+build/mutate, which is built as a release; the tree itself is never touched. A fault survives when
+its test passes with it; a fault whose build fails counts as an error, not as killed.
 """
 
+import filecmp
 import json
 import pathlib
 import shutil
@@ -19,7 +20,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COPY = ROOT / "build/mutate/source"
-BUILD = ROOT / "build/mutate/build"
+# Placed in its tree as a release build of this one is, so that both share the compiler's cache.
+BUILD = COPY / "build/release"
 TREES = ("src", "tests", "proto", "cmake", "bench")
 FILES = ("CMakeLists.txt", "CMakePresets.json")
 TEST_SECONDS = 600
@@ -32,12 +34,13 @@ def run(arguments, **options):
 def prepare():
     COPY.mkdir(parents=True, exist_ok=True)
     for tree in TREES:
-        subprocess.run(["rsync", "-a", "--delete", "--checksum", f"{ROOT / tree}/",
+        # No times: a file restored after a fault must stay newer than the object built with it.
+        subprocess.run(["rsync", "-rlp", "--delete", "--checksum", f"{ROOT / tree}/",
                         f"{COPY / tree}/"], check=True)
     for name in FILES:
-        shutil.copy2(ROOT / name, COPY / name)
-    configured = run(["cmake", "-S", str(COPY), "-B", str(BUILD), "-G", "Ninja",
-                      "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2"])
+        if not (COPY / name).exists() or not filecmp.cmp(ROOT / name, COPY / name, shallow=False):
+            shutil.copy(ROOT / name, COPY / name)
+    configured = run(["cmake", "--preset", "release"], cwd=COPY)
     if configured.returncode != 0:
         sys.exit(configured.stderr)
 
