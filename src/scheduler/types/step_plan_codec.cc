@@ -158,7 +158,7 @@ Slice ReadSlice(Reader& in) {
   in.Require(logits <= static_cast<int>(Logits::kAll), "an unknown logits kind");
   in.Require(!in.ok() || slice.count >= 1, "a slice without tokens");
   in.Require(slice.first_position >= 0, "a negative position");
-  in.Require(slice.first_position <= std::numeric_limits<int32_t>::max() - slice.count,
+  in.Require(int64_t{slice.first_position} + slice.count <= std::numeric_limits<int32_t>::max(),
              "a position beyond the range");
   in.Require(slice.sample ? slice.sample_row >= 0 : slice.sample_row == -1 || !in.ok(),
              "a sample row that does not match `sample`");
