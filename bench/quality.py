@@ -5,9 +5,10 @@
     bench/quality.py [--model FILE] [--threads N] [--json]
 
 Needs build/release/shoal, a Python with llama-cpp-python (which brings numpy), and the model as
-scripts/fetch_model.sh gets it. `shoal serve` runs once with `numerics.activation: float32` (keys and
-values float32 too: the reference of both engines) and once with the defaults (int8). Every logprob comes from /v1/completions with token ids, echo, logprobs
-and max_tokens 0; llama.cpp scores the same ids on its own int8 path. The inputs:
+scripts/fetch_model.sh gets it. `shoal serve` runs once with `numerics.activation: float32` (keys
+and values float32 too: the reference of both engines) and once with the defaults (int8). Every
+logprob comes from /v1/completions with token ids, echo, logprobs and max_tokens 0; llama.cpp scores
+the same ids on its own int8 path. The inputs:
   chats  the answers of tests/golden/real (five chats, 48 tokens each), teacher-forced
   text   bench/quality_text.txt, in chunks of at most 1024 tokens; a chunk's first has no logprob
 
@@ -18,6 +19,7 @@ Three lines must hold, or the exit code is 1:
 """
 
 import argparse
+import concurrent.futures
 import hashlib
 import json
 import math
@@ -151,11 +153,14 @@ def measure(options, golden):
     chats = [c["prompt"] + [s["token"] for s in c["steps"]] for c in golden["chats"]]
     inputs = chats + chunks
     steps = [len(c["steps"]) for c in golden["chats"]]
-    float32 = measure_ours(options.model, options.threads, FLOAT32, inputs)
-    int8 = measure_ours(options.model, options.threads, INT8, inputs)
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        ours = [pool.submit(measure_ours, options.model, options.threads, overrides, inputs)
+                for overrides in (FLOAT32, INT8)]
+        peer = [llama.logprobs(row) for row in inputs]
+        float32, int8 = (future.result() for future in ours)
     runs = {"float32": [[logprob for logprob, _ in row] for row in float32],
             "int8": [[logprob for logprob, _ in row] for row in int8],
-            "llama": [llama.logprobs(row) for row in inputs]}
+            "llama": peer}
     chat = {name: flat(row[-n:] for row, n in zip(rows, steps)) for name, rows in runs.items()}
     text = {name: flat(rows[len(chats):]) for name, rows in runs.items()}
     reference = flat([s["logprob"] for s in c["steps"]] for c in golden["chats"])
@@ -202,7 +207,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=pathlib.Path,
                         default=ROOT / "models/SmolLM2-135M-Instruct.Q4_1.gguf")
-    parser.add_argument("--threads", type=int, default=2, help="of Shoal's replica")
+    parser.add_argument("--threads", type=int, default=1,
+                        help="of each of the two replicas; the bits do not depend on it")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     options.model = options.model.resolve()
