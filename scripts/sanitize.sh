@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset=${1:?asan or tsan}
 case "$preset" in
-  asan) folders=(base text scheduler kernels parallel model worker router app) ;;
+  asan) folders=(base text scheduler kernels parallel model worker) ;;
   tsan) folders=(base kernels parallel worker router) ;;
   *) echo "sanitize: unknown preset '$preset'" >&2; exit 2 ;;
 esac
@@ -19,6 +19,5 @@ cmake --build "build/$preset" --target "${targets[@]}"
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$PWD/scripts/tsan.supp
-export SHOAL_TEST_SCALE=${SHOAL_TEST_SCALE:-0.1}
 pattern=$(IFS='|'; echo "^(${folders[*]})\$")
 ctest --test-dir "build/$preset" --output-on-failure --timeout 900 -R "$pattern"

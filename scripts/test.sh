@@ -3,7 +3,7 @@
 # Builds and runs all tests: style, unit and cluster tests, exactness (CI sample), real clients,
 # sanitizers. Needs no network once scripts/setup.sh has run.
 #   scripts/test.sh             everything
-#   scripts/test.sh --quick     without the sanitizer builds
+#   scripts/test.sh --quick     without the sanitizer build
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,11 +28,8 @@ if [ -f models/SmolLM2-135M-Instruct.Q4_1.gguf ]; then
 fi
 
 if [ "$quick" = 0 ]; then
-  # Each sanitizer covers the folders where it can find something the other tests cannot.
   step "address and undefined-behaviour sanitizers"
   scripts/sanitize.sh asan
-  step "thread sanitizer"
-  scripts/sanitize.sh tsan
 fi
 
 step "tests"
