@@ -22,6 +22,9 @@ using Json = nlohmann::json;
 // Below this margin between the best two logits, rounding may choose either.
 constexpr double kClearMargin = 0.02;
 constexpr double kLogprobTolerance = 0.01;
+// What llama.cpp's own int8 path differs by on the same file and tokens (bench/quality.py). Ours
+// differs by 0.0344; with an int8 head it was 0.0381, which this bound refuses.
+constexpr double kInt8MeanDifference = 0.0376;
 
 double Logprob(const Row& row, int32_t token) {
   const double top = row[static_cast<size_t>(ArgMax(row))];
@@ -98,7 +101,7 @@ TEST_F(RealModel, StaysNearTheFloat32LogprobsWithInt8Activations) {
   const double mean = sum / static_cast<double>(steps);
   RecordProperty("mean_logprob_difference", std::to_string(mean));
   std::printf("mean |difference of logprobs| with int8 activations: %.4f\n", mean);
-  EXPECT_LT(mean, 0.1);
+  EXPECT_LE(mean, kInt8MeanDifference);
 }
 
 }  // namespace
