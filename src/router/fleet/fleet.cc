@@ -42,20 +42,11 @@ void Fleet::Open(size_t index, absl::Time now) {
   replica.stream = replica.channel->Open({
       .on_message =
           [post, index, generation](WorkerValue message) {
-            FleetEvent event;
-            event.replica = index;
-            event.generation = generation;
-            event.message = std::move(message);
-            post(std::move(event));
+            post(FleetEvent{index, generation, false, absl::OkStatus(), std::move(message)});
           },
       .on_closed =
           [post, index, generation](absl::Status reason) {
-            FleetEvent event;
-            event.replica = index;
-            event.generation = generation;
-            event.closed = true;
-            event.reason = std::move(reason);
-            post(std::move(event));
+            post(FleetEvent{index, generation, true, std::move(reason), std::monostate{}});
           },
   });
 }
