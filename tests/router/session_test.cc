@@ -93,6 +93,17 @@ TEST(Session, FindsAStopStringOverTokenBordersAndDropsTheOverrun) {
   EXPECT_EQ(actions.end->usage.completion_tokens, 20);
 }
 
+TEST(Session, GivesWhatWasHeldBackForAStopStringThatNeverCame) {
+  RequestSpec spec = Spec();
+  spec.stop_strings = {"gamma"};
+  auto session = Make(spec);
+  SubmitTo(*session, 0, 0);
+  EXPECT_EQ(session->OnDelta(0, Delta(Bytes("x gam")), kNow).events.at(0).text, "x ");
+  const Actions actions = session->OnDelta(0, Delta({kEos}, WireFinish::kStop), kNow);
+  EXPECT_EQ(actions.events.at(0).text, "gam");
+  EXPECT_EQ(actions.events.at(0).finish, ChoiceFinish::kStop);
+}
+
 TEST(Session, CutsInsideTheTokenThatCompletesAStopString) {
   RequestSpec spec = Spec();
   spec.stop_strings = {"mm"};
