@@ -20,7 +20,7 @@ constexpr int32_t kBlockTokens = 16;
 constexpr int32_t kSpareBlocks = 8;
 constexpr int64_t kAmpleTokens = 40000;
 constexpr absl::Duration kReady = absl::Seconds(30);
-constexpr absl::Duration kReport = absl::Seconds(5);
+constexpr absl::Duration kReport = absl::Seconds(1);
 constexpr absl::Duration kDrain = absl::Seconds(60);
 constexpr auto kRequestDeadline = std::chrono::minutes(5);
 
