@@ -3,7 +3,9 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -218,6 +220,34 @@ TEST_F(GrpcApi, ListsModelsAndShowsTheCluster) {
   EXPECT_EQ(state.replicas(0).incarnation(), 7u);
   EXPECT_EQ(state.requests_accepted(), 1);
   EXPECT_EQ(state.requests_ended(), 1);
+}
+
+// Each report replaces the state that a call may be reading.
+TEST_F(GrpcApi, ShowsAWholeClusterStateWhileReportsArrive) {
+  FakeWorkerOptions options;
+  options.fingerprint = std::string(200, 'f');
+  FakeWorker& worker = AddWorker(options);
+  StartAll();
+  std::atomic<int> reading{3};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      auto stub = Stub();
+      for (int call = 0; call < 500; ++call) {
+        grpc::ClientContext context;
+        v1::GetClusterStateResponse state;
+        const grpc::Status status = stub->GetClusterState(&context, {}, &state);
+        EXPECT_TRUE(status.ok()) << status.error_message();
+        if (!status.ok() || state.replicas_size() != 1) break;
+        EXPECT_EQ(state.replicas(0).system_fingerprint(), options.fingerprint);
+      }
+      --reading;
+    });
+  }
+  for (int64_t steps = 1; reading > 0; ++steps) {
+    worker.SendLoad([steps](v1::Load* load) { load->set_steps(static_cast<uint64_t>(steps)); });
+  }
+  for (std::thread& reader : readers) reader.join();
 }
 
 TEST_F(GrpcApi, RefusesMessagesBeyondTheBodyLimit) {

@@ -40,7 +40,8 @@ bool Service::Ready() const {
 
 int32_t Service::ContextOf(const std::string& model) const {
   int32_t context = 0;
-  for (const ReplicaView& replica : dispatcher.snapshot()->replicas) {
+  const auto fleet = dispatcher.snapshot();
+  for (const ReplicaView& replica : fleet->replicas) {
     if (replica.model == model) context = std::max(context, replica.max_context);
   }
   return context;

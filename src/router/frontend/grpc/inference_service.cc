@@ -7,15 +7,16 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "grpc/health/v1/health.pb.h"
 #include "router/api_error.h"
 #include "router/frontend/grpc/convert.h"
 #include "router/frontend/grpc/generate_stream.h"
-#include "grpc/health/v1/health.pb.h"
 #include "shoal/v1/inference.grpc.pb.h"
 
 namespace shoal::router {
@@ -72,7 +73,8 @@ class InferenceService final : public v1::Inference::CallbackService {
                                             v1::GetClusterStateResponse* response) override {
     return Now(context, [this, response] {
       response->set_cluster(service_.options.cluster);
-      for (const ReplicaView& replica : service_.dispatcher.snapshot()->replicas) {
+      const std::shared_ptr<const FleetSnapshot> fleet = service_.dispatcher.snapshot();
+      for (const ReplicaView& replica : fleet->replicas) {
         *response->add_replicas() = ToProto(replica);
       }
       // Ended first: it never exceeds what was accepted before it.

@@ -65,7 +65,10 @@ bool Connection::Advance(absl::Time now) {
     const bool fresh = !parser_.in_body();
     switch (parser_.Parse(in_)) {
       case RequestParser::Step::kMore:
-        if (fresh) deadline_ = now + (in_.empty() ? limits_.idle : limits_.head);
+        if (fresh && !in_.empty() && !head_begun_) {  // further pieces of the head do not extend it
+          head_begun_ = true;
+          deadline_ = now + limits_.head;
+        }
         ChargeBody();
         if (budget_->held <= limits_.bodies_bytes_max) return Flush(now);
         Refuse(429, "too many request bodies at once");
@@ -86,6 +89,7 @@ bool Connection::Advance(absl::Time now) {
 }
 
 bool Connection::OnHeadComplete(absl::Time now) {
+  head_begun_ = false;
   deadline_ = now + limits_.body;
   head_method_ = parser_.request().method == "HEAD";
   if (std::optional<HttpResponse> refusal = handler_->OnHeaders(parser_.request())) {
@@ -132,6 +136,7 @@ void Connection::Finish(absl::Time now) {
     return;
   }
   parser_.Reset();
+  head_begun_ = false;
   state_ = State::kReading;
   deadline_ = now + limits_.idle;
 }

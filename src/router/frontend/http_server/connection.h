@@ -19,7 +19,7 @@ struct ConnectionLimits {
   size_t ahead_bytes_max = 64 << 10;              // input read while a request is being answered
   int64_t bodies_bytes_max = int64_t{256} << 20;  // of all connections together
   absl::Duration idle = absl::Seconds(75);
-  absl::Duration head = absl::Seconds(15);
+  absl::Duration head = absl::Seconds(15);         // of a request, from its first byte on
   absl::Duration body = absl::Seconds(60);         // between two pieces of it
   absl::Duration write_stall = absl::Seconds(60);  // unsent output without progress
   absl::Duration linger = absl::Seconds(2);        // reading on after an early answer
@@ -82,6 +82,7 @@ class Connection {
   size_t out_sent_ = 0;  // prefix of out_ already sent
   std::shared_ptr<Exchange> exchange_;
   uint64_t exchange_count_ = 0;
+  bool head_begun_ = false;   // deadline_ is that of a head
   bool close_after_ = false;  // the current answer is the last
   bool head_method_ = false;  // the current request is a HEAD
   bool chunked_ = false;      // the current stream is
