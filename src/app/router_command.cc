@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `shoal router`: the front ends of the cluster.
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstring>
 #include <map>
 
 #include "absl/strings/numbers.h"
@@ -57,8 +61,19 @@ absl::StatusOr<router::RouterOptions> MakeOptions(const Flags& flags,
   return options;
 }
 
+// Every client holds a descriptor, and the usual soft limit is far below `connections_max`.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    log::Warning("the limit of open files stays: {}", strerror(errno));
+  }
+}
+
 absl::Status Run(const Flags& flags) {
   BlockTerminationSignals();
+  RaiseDescriptorLimit();
   SHOAL_ASSIGN_OR_RETURN(const config::ClusterConfig config, ReadConfig(flags));
   const auto host = config.hosts.find("localhost");
   const std::string log_dir = host == config.hosts.end() ? "" : host->second.log;

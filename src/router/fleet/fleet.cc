@@ -130,6 +130,7 @@ std::vector<std::pair<size_t, absl::Status>> Fleet::TakeLost(absl::Time now) {
     if (replica.used && !used) {
       const std::string& name = options_.replicas[i].name;
       if (health == ReplicaHealth::kStalled) {
+        replica.state->OnStalled();
         log::Error("replica {} is stalled: its requests go elsewhere", name);
         lost.emplace_back(i, absl::UnavailableError(absl::StrCat("replica ", name, " stalled")));
       } else {

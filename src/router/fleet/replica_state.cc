@@ -117,7 +117,7 @@ ReplicaView ReplicaState::View(absl::Time now) const {
   view.address = address_;
   view.health = Health(now);
   view.refusal = load_.failure.empty() ? refusal_ : load_.failure;
-  view.generation = generation_;
+  view.generation = generation_ + stalls_;
   if (welcome_.has_value()) {
     view.incarnation = welcome_->incarnation;
     view.fingerprint = welcome_->fingerprint;

@@ -44,6 +44,8 @@ class ReplicaState {
   // FAILED_PRECONDITION for a report of another incarnation than was welcomed.
   absl::Status OnLoad(const LoadValue& load, absl::Time now);
   void OnOther(absl::Time now) { heard_at_ = now; }
+  // Its sequences were taken away because it stalled. Once it recovers, they may come back.
+  void OnStalled() { ++stalls_; }
   // `jitter` in [0, 1) spreads the reconnects.
   void OnClosed(absl::Time now, double jitter);
 
@@ -81,6 +83,7 @@ class ReplicaState {
   absl::Time open_at_;
   absl::Duration backoff_;
   uint64_t generation_ = 0;
+  uint64_t stalls_ = 0;
   int64_t reports_ = 0;
   std::deque<Credit> credits_;
   int64_t credit_tokens_ = 0;

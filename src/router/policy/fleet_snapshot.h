@@ -26,7 +26,7 @@ struct ReplicaView {
   ReplicaHealth health = ReplicaHealth::kStarting;
   std::string refusal;       // why a connected replica is not used; empty otherwise
   uint64_t incarnation = 0;  // of the worker; 0 before the first Welcome
-  uint64_t generation = 0;   // counts the router's connections to it
+  uint64_t generation = 0;   // counts the router's connections to it and its stalls
   std::string fingerprint;
   int32_t max_context = 0;  // 0: unknown
   int64_t pool_tokens = 0;  // 0: unknown

@@ -14,7 +14,7 @@
 
 namespace shoal::router {
 
-// One connection of one replica that must not be chosen again for a sequence.
+// One replica, up to its next stall or reconnection, that must not be chosen again for a sequence.
 struct Exclusion {
   size_t replica = 0;
   uint64_t generation = 0;

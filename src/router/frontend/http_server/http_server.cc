@@ -31,6 +31,7 @@ constexpr uint64_t kWakeId = 1;
 constexpr int kTickMs = 100;
 constexpr int kBacklog = 1024;
 constexpr int kAcceptsPerWake = 64;
+constexpr absl::Duration kFullLogPause = absl::Seconds(10);
 
 absl::StatusOr<int> Listen(const std::string& host, int32_t port) {
   addrinfo hints{};
@@ -181,7 +182,9 @@ class Server final : public HttpServer {
     for (int i = 0; i < kAcceptsPerWake; ++i) {
       const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE) log::Warning("accept: {}", strerror(errno));
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+          PauseAccepting(errno, now);
+        }
         return;
       }
       if (connections_.size() >= options_.connections_max) {
@@ -200,8 +203,22 @@ class Server final : public HttpServer {
     }
   }
 
+  // A waiting client would wake the loop again at once, and nothing has been freed yet.
+  void PauseAccepting(int error, absl::Time now) {
+    Control(EPOLL_CTL_MOD, listener_, 0, kListenerId);
+    accepting_ = false;
+    if (now < next_full_log_) return;
+    next_full_log_ = now + kFullLogPause;
+    log::Warning("router.http: clients wait, no connection can be accepted: {}; {} are open",
+                 strerror(error), connections_.size());
+  }
+
   void Tick(absl::Time now) {
     next_tick_ = now + absl::Milliseconds(kTickMs);
+    if (!accepting_ && listener_ >= 0) {
+      accepting_ = true;
+      Control(EPOLL_CTL_MOD, listener_, EPOLLIN, kListenerId);
+    }
     for (auto it = connections_.begin(); it != connections_.end();) {
       const auto current = it++;
       Settle(current, current->second.connection->OnTick(now));
@@ -236,6 +253,8 @@ class Server final : public HttpServer {
   BodyBudget budget_;
   uint64_t next_id_ = 2;
   absl::Time next_tick_ = absl::InfinitePast();
+  absl::Time next_full_log_ = absl::InfinitePast();
+  bool accepting_ = true;
   std::thread thread_;
 };
 
