@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
+#include "base/log.h"
 #include "base/status.h"
 
 namespace shoal::app {
@@ -49,6 +50,14 @@ absl::StatusOr<std::string> ReadClusterToken(const config::ClusterConfig& config
                      "' cannot be read or is empty; put one secret line into it"));
   }
   return std::string(absl::StripAsciiWhitespace(token));
+}
+
+void ConfigureLog(const config::ClusterConfig& config, const std::string& component,
+                  const std::string& file_stem) {
+  const auto host = config.hosts.find("localhost");
+  const std::string directory = host == config.hosts.end() ? "" : host->second.log;
+  log::Configure(component, log::Level::kInfo,
+                 directory.empty() ? "" : absl::StrCat(directory, "/", file_stem, ".log"));
 }
 
 void BlockTerminationSignals() {

@@ -18,6 +18,11 @@ absl::StatusOr<config::ClusterConfig> ReadConfig(const Flags& flags);
 // empty (no token required).
 absl::StatusOr<std::string> ReadClusterToken(const config::ClusterConfig& config);
 
+// Sends this process's log to where hosts.localhost.log says: `file_stem`.log in that directory, or
+// standard error. `component` names the process in every line.
+void ConfigureLog(const config::ClusterConfig& config, const std::string& component,
+                  const std::string& file_stem);
+
 // Blocks SIGTERM and SIGINT in this and all later threads; call before starting any.
 void BlockTerminationSignals();
 // Waits until one of them arrives (true) or `timeout` has passed (false).

@@ -75,10 +75,7 @@ absl::Status Run(const Flags& flags) {
   BlockTerminationSignals();
   RaiseDescriptorLimit();
   SHOAL_ASSIGN_OR_RETURN(const config::ClusterConfig config, ReadConfig(flags));
-  const auto host = config.hosts.find("localhost");
-  const std::string log_dir = host == config.hosts.end() ? "" : host->second.log;
-  log::Configure("router", log::Level::kInfo,
-                 log_dir.empty() ? "" : absl::StrCat(log_dir, "/router.log"));
+  ConfigureLog(config, "router", "router");
   SHOAL_ASSIGN_OR_RETURN(const router::RouterOptions options, MakeOptions(flags, config));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<router::Router> router,
                          router::StartRouter(options));

@@ -57,7 +57,7 @@ absl::Status Run(const Flags& flags) {
   SHOAL_RETURN_IF_ERROR(CheckModelsExist(config));
   SHOAL_ASSIGN_OR_RETURN(std::string token, ReadClusterToken(config));
   // All hosts are local: the children inherit a token that nobody else can read.
-  if (token.empty()) token = absl::StrCat(absl::Hex(RandomId()), absl::Hex(RandomId()));
+  if (token.empty()) token = absl::StrCat(HexId(RandomId()), HexId(RandomId()));
   setenv("SHOAL_CLUSTER_TOKEN", token.c_str(), 1);
   Supervisor supervisor(MakeOptions(flags, config));
   return supervisor.Run();

@@ -50,12 +50,9 @@ absl::Status Run(const Flags& flags) {
   BlockTerminationSignals();
   SHOAL_ASSIGN_OR_RETURN(const config::ClusterConfig config, ReadConfig(flags));
   const std::string name = absl::StrCat(flags.Get("replica"), "/", flags.Get("copy", "0"));
-  const auto host = config.hosts.find("localhost");
-  const std::string log_dir = host == config.hosts.end() ? "" : host->second.log;
-  std::string log_name = absl::StrCat("worker-", name);
-  std::replace(log_name.begin(), log_name.end(), '/', '-');
-  log::Configure(absl::StrCat("worker ", name), log::Level::kInfo,
-                 log_dir.empty() ? "" : absl::StrCat(log_dir, "/", log_name, ".log"));
+  std::string file_stem = absl::StrCat("worker-", name);
+  std::replace(file_stem.begin(), file_stem.end(), '/', '-');
+  ConfigureLog(config, absl::StrCat("worker ", name), file_stem);
   SHOAL_ASSIGN_OR_RETURN(const worker::WorkerOptions options, MakeOptions(flags, config));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Worker> worker,
                          worker::StartWorker(options));

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/profile.h"
 
-#include <openssl/sha.h>
-
-#include <array>
-
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "kernels/attention.h"
 #include "kernels/backend.h"
@@ -62,11 +58,8 @@ std::string SystemFingerprint(const std::string& weights_digest, const std::stri
       "weights=", weights_digest, ";numerics=", kernels::kNumericsVersion, ";device=", device,
       ";shards=", numerics.shards, ";activation=", static_cast<int>(numerics.activation),
       ";kv=", kernels::Name(numerics.kv_dtype), ";kv_layout=", kernels::kKvLayoutVersion);
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
-  SHA256(reinterpret_cast<const unsigned char*>(profile.data()), profile.size(), digest.data());
-  constexpr size_t kBytes = 8;
-  return absl::StrCat("fp_", absl::BytesToHexString(absl::string_view(
-                                 reinterpret_cast<const char*>(digest.data()), kBytes)));
+  constexpr size_t kDigits = 16;
+  return absl::StrCat("fp_", Sha256Hex(profile).substr(0, kDigits));
 }
 
 absl::StatusOr<int32_t> ResolveContext(const config::EngineConfig& engine,

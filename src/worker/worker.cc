@@ -2,12 +2,12 @@
 #include "worker/worker.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/status.h"
 #include "kernels/backend.h"
 #include "model/decoder.h"
@@ -95,16 +95,10 @@ scheduler::SchedulerOptions ToSchedulerOptions(const config::EngineConfig& engin
   return options;
 }
 
-uint64_t RandomIncarnation() {
-  std::random_device random;
-  const uint64_t value = (uint64_t{random()} << 32) | random();
-  return value == 0 ? 1 : value;
-}
-
 FrontendOptions ToFrontendOptions(const WorkerOptions& options, const RankResources& rank,
                                   const std::string& fingerprint) {
   FrontendOptions frontend;
-  frontend.identity = {.incarnation = RandomIncarnation(),
+  frontend.identity = {.incarnation = RandomId(),
                        .model = options.model_name,
                        .weights_digest = rank.model->weights_digest(),
                        .system_fingerprint = fingerprint,

@@ -40,11 +40,22 @@ TEST(Random, SecretsAreEqualOnlyWhenAllBytesAre) {
   EXPECT_FALSE(ConstantTimeEqual("secret", "secret "));
   EXPECT_FALSE(ConstantTimeEqual("secret", ""));
   EXPECT_FALSE(ConstantTimeEqual(absl::string_view("a\0b", 3), absl::string_view("a\0c", 3)));
+  EXPECT_FALSE(ConstantTimeEqual("abc", "abd"));
+  EXPECT_FALSE(ConstantTimeEqual("abc", "ab"));
+  EXPECT_FALSE(ConstantTimeEqual("abc", std::string("abc\0", 4)));
 }
 
 TEST(Hash, Sha256GivesThePublishedDigests) {
   EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Hash, Sha256OfPiecesIsThatOfTheWhole) {
+  Sha256Stream stream;
+  stream.Add("a");
+  stream.Add("");
+  stream.Add("bc");
+  EXPECT_EQ(stream.Hex(), Sha256Hex("abc"));
 }
 
 TEST(Hash, Xxh3GivesThePublishedValueAndDependsOnTheSeed) {

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "worker/frontend/cluster_token.h"
 #include "worker/frontend_harness.h"
 #include "worker/stream_client.h"
 
@@ -186,14 +185,6 @@ TEST(Frontend, ASecondWorkerOnTheSamePortIsAnErrorThatNamesIt) {
   const absl::Status status = second.Start();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr(server.address()));
-}
-
-TEST(ClusterToken, MatchesOnlyItself) {
-  EXPECT_TRUE(TokenMatches("abc", "abc"));
-  EXPECT_FALSE(TokenMatches("abc", "abd"));
-  EXPECT_FALSE(TokenMatches("abc", "ab"));
-  EXPECT_FALSE(TokenMatches("abc", ""));
-  EXPECT_FALSE(TokenMatches("abc", std::string("abc\0", 4)));
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/types/block_hash.h"
 
-#include <openssl/evp.h>
-
-#include <array>
 #include <string>
 
 #include "base/check.h"
+#include "base/hash.h"
 
 namespace shoal::scheduler {
 namespace {
@@ -16,13 +14,7 @@ void AppendLittleEndian(std::string& out, uint64_t value, int bytes) {
 }
 
 BlockHash Sha256Cut(const std::string& input) {
-  static const EVP_MD* const sha256 = EVP_sha256();
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  const int done =
-      EVP_Digest(input.data(), input.size(), digest.data(), &size, sha256, /*impl=*/nullptr);
-  SHOAL_CHECK(done == 1);
-  SHOAL_CHECK(size == 32);
+  const Sha256Digest digest = Sha256(input);
   BlockHash hash;
   for (int i = 0; i < 8; ++i) {
     hash.high |= uint64_t{digest[i]} << (8 * i);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/random.h"
 #include "worker/frontend/cluster_token.h"
 #include "worker/frontend/convert.h"
 #include "worker/frontend/router_stream.h"
@@ -124,7 +125,7 @@ grpc::Status Frontend::Admit(const grpc::CallbackServerContext& call) const {
   const bool given = it != call.client_metadata().end();
   const absl::string_view token =
       given ? absl::string_view(it->second.data(), it->second.size()) : absl::string_view();
-  if (given && TokenMatches(options_.cluster_token, token)) return grpc::Status::OK;
+  if (given && ConstantTimeEqual(options_.cluster_token, token)) return grpc::Status::OK;
   return grpc::Status(
       grpc::StatusCode::UNAUTHENTICATED,
       given ? "the cluster token does not match" : "the metadata lacks shoal-cluster-token");

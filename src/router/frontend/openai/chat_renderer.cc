@@ -43,7 +43,7 @@ class ChatRenderer final : public Renderer {
   std::string StreamEnd(const EndEvent& end) override {
     std::string out;
     if (context_.include_usage) {
-      json chunk = Head("chat.completion.chunk");
+      json chunk = ResponseHead(context_, "chat.completion.chunk", fingerprint_);
       chunk["choices"] = json::array();
       chunk["usage"] = UsageJson(end.usage);
       out += SseData(chunk);
@@ -58,7 +58,7 @@ class ChatRenderer final : public Renderer {
   }
 
   std::string Body(const EndEvent& end) override {
-    json body = Head("chat.completion");
+    json body = ResponseHead(context_, "chat.completion", fingerprint_);
     json list = json::array();
     for (size_t i = 0; i < choices_.size(); ++i) {
       Choice& choice = choices_[i];
@@ -113,17 +113,8 @@ class ChatRenderer final : public Renderer {
     return {{"content", std::move(content)}, {"refusal", nullptr}};
   }
 
-  json Head(const char* object) const {
-    json head = {{"id", context_.id},
-                 {"object", object},
-                 {"created", context_.created},
-                 {"model", context_.model}};
-    head["system_fingerprint"] = fingerprint_.empty() ? json(nullptr) : json(fingerprint_);
-    return head;
-  }
-
   std::string Chunk(int32_t index, json delta, json logprobs, json finish) const {
-    json chunk = Head("chat.completion.chunk");
+    json chunk = ResponseHead(context_, "chat.completion.chunk", fingerprint_);
     chunk["choices"] = json::array({{{"index", index},
                                      {"delta", std::move(delta)},
                                      {"logprobs", std::move(logprobs)},

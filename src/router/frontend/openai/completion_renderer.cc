@@ -68,7 +68,7 @@ class CompletionRenderer final : public Renderer {
                       {"logprobs", TakeLogprobs(choices_[i])},
                       {"finish_reason", choices_[i].finish}});
     }
-    json body = Head();
+    json body = ResponseHead(context_, "text_completion", fingerprint_);
     body["choices"] = std::move(list);
     body["usage"] = UsageJson(end.usage);
     return DumpJson(body);
@@ -149,17 +149,8 @@ class CompletionRenderer final : public Renderer {
     return std::exchange(choice.logprobs, EmptyLogprobs());
   }
 
-  json Head() const {
-    json head = {{"id", context_.id},
-                 {"object", "text_completion"},
-                 {"created", context_.created},
-                 {"model", context_.model}};
-    head["system_fingerprint"] = fingerprint_.empty() ? json(nullptr) : json(fingerprint_);
-    return head;
-  }
-
   json WithChoices(json choices, json usage) const {
-    json chunk = Head();
+    json chunk = ResponseHead(context_, "text_completion", fingerprint_);
     chunk["choices"] = std::move(choices);
     if (context_.include_usage) chunk["usage"] = std::move(usage);
     return chunk;

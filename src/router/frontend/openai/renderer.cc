@@ -12,6 +12,16 @@ using nlohmann::json;
 
 std::string SseData(const json& value) { return absl::StrCat("data: ", DumpJson(value), "\n\n"); }
 
+json ResponseHead(const RenderContext& context, const char* object,
+                  const std::string& fingerprint) {
+  json head = {{"id", context.id},
+               {"object", object},
+               {"created", context.created},
+               {"model", context.model}};
+  head["system_fingerprint"] = fingerprint.empty() ? json(nullptr) : json(fingerprint);
+  return head;
+}
+
 json UsageJson(const RequestUsage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},

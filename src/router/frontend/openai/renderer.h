@@ -46,6 +46,9 @@ std::unique_ptr<Renderer> MakeCompletionRenderer(RenderContext context);
 
 // "data: {…}\n\n"
 std::string SseData(const nlohmann::json& value);
+// What every chunk and body begins with; `object` is its kind, an empty fingerprint shows as null.
+nlohmann::json ResponseHead(const RenderContext& context, const char* object,
+                            const std::string& fingerprint);
 nlohmann::json UsageJson(const RequestUsage& usage);
 const char* FinishName(ChoiceFinish finish);
 // JSON has no infinities: they become -9999.
