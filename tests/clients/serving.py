@@ -3,11 +3,13 @@
 
 import os
 import pathlib
+import re
 import selectors
 import signal
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SHOAL = os.environ.get("SHOAL_BINARY", str(ROOT / "build/release/shoal"))
@@ -15,6 +17,7 @@ TINY_MODEL = str(ROOT / "tests/golden/models/gqa-bias")
 MODEL_NAME = "tiny"
 START_SECONDS = 60
 STOP_SECONDS = 60
+READY = re.compile(r"^shoal_replica_ready\{.*\} 1$", re.MULTILINE)
 
 CONFIG = """\
 schema: 1
@@ -47,7 +50,7 @@ class Cluster:
         words = self._first_line().split()
         self.http, grpc = words[2], words[3]
         self.grpc = grpc.removeprefix("grpc://")
-        self._wait_until_ready()
+        self._wait_until_ready(count)
 
     def _first_line(self):
         with selectors.DefaultSelector() as selector:
@@ -60,19 +63,18 @@ class Cluster:
             raise RuntimeError(f"the cluster did not start: {line!r}")
         return line
 
-    def _wait_until_ready(self):
-        import urllib.error
-        import urllib.request
+    def _wait_until_ready(self, count):
+        """Until every replica takes requests; `/ready` answers as soon as one does."""
         deadline = time.monotonic() + START_SECONDS
         while True:
-            try:
-                with urllib.request.urlopen(self.http + "/ready", timeout=5):
-                    return
-            except urllib.error.HTTPError:
-                if time.monotonic() > deadline:
-                    self.process.kill()
-                    raise
-                time.sleep(0.02)
+            with urllib.request.urlopen(self.http + "/metrics", timeout=5) as answer:
+                metrics = answer.read().decode()
+            if len(READY.findall(metrics)) == count:
+                return
+            if time.monotonic() > deadline:
+                self.process.kill()
+                raise RuntimeError(f"the replicas were not ready in time:\n{metrics}")
+            time.sleep(0.02)
 
     def stop(self):
         """Drains; returns the exit code."""
