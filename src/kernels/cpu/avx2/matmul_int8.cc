@@ -5,7 +5,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/avx2/matmul_lanes.h"
-#include "kernels/cpu/matmul/lane_kernels.h"
+#include "kernels/cpu/matmul/float32_kernels.h"
 
 namespace shoal::kernels::cpu::avx2 {
 namespace {

@@ -23,14 +23,17 @@ struct Lanes {
     return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(Load128(p)), 16)),
             _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(Load128(p + 16)), 16))};
   }
-  // Byte i of each of 16 dwords as a signed integer.
-  static Lanes SignedByte(const uint8_t* p, int i) {
-    return {SignedByteHalf(p, i), SignedByteHalf(p + 32, i)};
+  // float(byte i of each of 16 dwords, signed) * scale.
+  static Lanes ScaledByte(const uint8_t* p, int i, Lanes scale) {
+    return Fma({SignedByteHalf(p, i), SignedByteHalf(p + 32, i)}, scale, Zero());
   }
-  // Bits shift .. shift + 3 of each of 16 dwords, minus offset.
-  static Lanes Nibble(const uint8_t* p, int shift, int offset) {
-    return {NibbleHalf(p, shift, offset), NibbleHalf(p + 32, shift, offset)};
+  // float(nibble of byte i of each of 16 dwords - kOffset) * scale.
+  template <int kOffset>
+  static Lanes ScaledNibble(const uint8_t* p, int i, bool high, Lanes scale) {
+    return Fma(NibbleMinus(p, i, high, kOffset), scale, Zero());
   }
+  // float(nibble of byte i of each of 16 dwords).
+  static Lanes Nibble(const uint8_t* p, int i, bool high) { return NibbleMinus(p, i, high, 0); }
   void Store(float* p) const {
     _mm256_storeu_ps(p, low);
     _mm256_storeu_ps(p + 8, high);
@@ -47,6 +50,10 @@ struct Lanes {
   }
 
  private:
+  static Lanes NibbleMinus(const uint8_t* p, int i, bool high, int offset) {
+    const int shift = 8 * i + (high ? 4 : 0);
+    return {NibbleHalf(p, shift, offset), NibbleHalf(p + 32, shift, offset)};
+  }
   static __m128i Load128(const uint8_t* p) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   }

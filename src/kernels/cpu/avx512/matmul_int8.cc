@@ -6,12 +6,10 @@
 
 #include "kernels/cpu/avx512/matmul_lanes.h"
 #include "kernels/cpu/avx512/quantise.h"
-#include "kernels/cpu/matmul/lane_kernels.h"
+#include "kernels/cpu/matmul/float32_kernels.h"
 
 namespace shoal::kernels::cpu::avx512 {
 namespace {
-
-constexpr int kPrefetchBytes = 2048;
 
 // Four columns of 16 outputs as unsigned bytes: nibbles, or int8 + 128.
 template <WeightFormat kFormat>
@@ -89,7 +87,7 @@ void RunPanel(const MatMulArgs& args, int64_t tile, const Panel& panel) {
     for (int r = 0; r < kHeight; ++r) acc[r] = Lanes::Zero();
     for (int64_t k = leaf.begin; k < leaf.end; k += kGroup) {
       for (int64_t line = 0; line < TileStepBytes(kFormat); line += 64) {
-        _mm_prefetch(weights + kPrefetchBytes + line, _MM_HINT_T0);
+        _mm_prefetch(weights + kStreamPrefetchBytes + line, _MM_HINT_T0);
       }
       AddGroup<kFormat, kHeight>(weights, inputs, acc);
       weights += TileStepBytes(kFormat);

@@ -7,7 +7,7 @@
 //     t = fma(float(isum), d, +0); acc = fma(t, scale, acc);
 //     q4_1 also: acc = fma(minimum, scaled_sum, acc)
 //   float32 activations: per output and leaf, from acc = +0, columns ascending:
-//     acc = fma(weight, x, acc), where weight is widened exactly (f16, bf16), or q * d rounded once
+//     acc = fma(weight, x, acc), where weight is widened exactly (f16, bf16), or fma(q, d, +0)
 //     (q8_0, q4_0), or fma(q, d, minimum) (q4_1)
 //   Then sum = tree of the leaves (a range of n is split at ceil(n / 2)); value = sum, or
 //   sum + bias; the result is value, or residual + value.

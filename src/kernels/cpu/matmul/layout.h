@@ -33,6 +33,14 @@ inline constexpr int kGroup = 32;
 inline constexpr int32_t kMagicBits = 0x4B400000;
 inline constexpr float kMagicFloat = 12582912.0f;
 
+constexpr bool IsBlockFormat(WeightFormat format) {
+  return format == WeightFormat::kQ8_0 || format == WeightFormat::kQ4_0 ||
+         format == WeightFormat::kQ4_1;
+}
+
+// How far kernels that stream weights once read ahead in a tile.
+inline constexpr int kStreamPrefetchBytes = 2048;
+
 // Bytes of the integers of one group of a tile.
 constexpr int64_t QuantBytes(WeightFormat format) {
   return format == WeightFormat::kQ8_0 ? kGroup * kTile : kGroup * kTile / 2;

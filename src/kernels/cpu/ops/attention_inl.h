@@ -29,9 +29,32 @@ inline V LoadCached(const void* span, bool half, int64_t index, int count) {
   return count == 16 ? V::LoadHalf(p) : V::LoadHalfMasked(p, count);
 }
 
+// A span of keys in which every slot counts, `block_tokens` a multiple of 16.
+template <class V>
+inline void LoadWholeKeys(const void* span, bool half, int64_t head_dim, int block_tokens,
+                          float* tile) {
+  for (int slot = 0; slot < block_tokens; slot += 16) {
+    float* out = tile + slot;
+    if (half) {
+      const uint16_t* keys = static_cast<const uint16_t*>(span) + slot;
+      for (int64_t d = 0; d < head_dim; ++d, keys += block_tokens, out += kTileTokens) {
+        V::LoadHalf(keys).Store(out);
+      }
+    } else {
+      const float* keys = static_cast<const float*>(span) + slot;
+      for (int64_t d = 0; d < head_dim; ++d, keys += block_tokens, out += kTileTokens) {
+        V::Load(keys).Store(out);
+      }
+    }
+  }
+}
+
 template <class V>
 void LoadKeysKernel(const void* span, bool half, int64_t head_dim, int block_tokens, int valid,
                     float* tile) {
+  if (valid == block_tokens && block_tokens % 16 == 0) {
+    return LoadWholeKeys<V>(span, half, head_dim, block_tokens, tile);
+  }
   for (int64_t d = 0; d < head_dim; ++d) {
     float* out = tile + d * kTileTokens;
     for (int slot = 0; slot < block_tokens; slot += 16) {

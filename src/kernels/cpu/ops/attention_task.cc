@@ -27,6 +27,17 @@ TokenRange TokensThatSee(const AttentionCall& call, const RowBlock& block, int64
   return range;
 }
 
+// Asks for the memory of a block that is needed soon: each span is too short for the hardware to
+// see a stream in it.
+void PrefetchBlock(const AttentionCall& call, const RowBlock& block, int64_t position) {
+  const auto index = static_cast<size_t>(position / call.pool->layout.block_tokens);
+  if (position > block.last_position() || index >= block.sequence->block_table.size()) return;
+  const uint8_t* keys =
+      KvSpan(*call.pool, block.sequence->block_table[index], block.kv_head, call.layer, false);
+  const int64_t bytes = 2 * call.pool->layout.SpanBytes();  // keys, then values
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(keys + i);
+}
+
 // Brings the keys and values of a tile into `tile`. Blocks that no row of the row block sees are
 // never dereferenced, slots past the last visible position never read.
 void LoadTile(const AttentionCall& call, const RowBlock& block, int64_t tile_start, float* tile) {
@@ -45,6 +56,7 @@ void LoadTile(const AttentionCall& call, const RowBlock& block, int64_t tile_sta
       continue;
     }
     const int64_t id = block.sequence->block_table[static_cast<size_t>(position / block_tokens)];
+    PrefetchBlock(call, block, position + 2 * block_tokens);
     const int valid = static_cast<int>(std::min(block_tokens, end_seen - position));
     call.kernels->load_keys(KvSpan(pool, id, block.kv_head, call.layer, false), half,
                             call.head_dim(), static_cast<int>(block_tokens), valid, tile + slot);

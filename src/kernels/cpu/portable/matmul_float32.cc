@@ -20,8 +20,8 @@ float WeightFloat(WeightFormat format, const uint8_t* tile, int64_t lane, int64_
       return Bf16ToFloat(Load<uint16_t>(step + 2 * lane));
     case WeightFormat::kQ8_0:
     case WeightFormat::kQ4_0:
-      return static_cast<float>(WeightInt(format, step, lane, column % kGroup)) *
-             WeightScale(format, step, lane);
+      return std::fma(static_cast<float>(WeightInt(format, step, lane, column % kGroup)),
+                      WeightScale(format, step, lane), 0.0f);
     case WeightFormat::kQ4_1:
       return std::fma(static_cast<float>(WeightInt(format, step, lane, column % kGroup)),
                       WeightScale(format, step, lane), WeightMinimum(format, step, lane));
