@@ -20,6 +20,9 @@ COLUMNS_MAX = 100
 FUNCTION_LINES_MAX = 70
 KERNEL_LINES_MAX = 100
 CODE_FOLDERS = ("src", "tests", "bench")
+# Synchronisation that ThreadSanitizer cannot see, and the one file that wraps it.
+HIDDEN_LOCKS = r"\babsl::(\w*Mutex\w*|CondVar|Notification|BlockingCounter|Barrier|call_once)\b"
+LOCKS_HEADER = "src/base/mutex.h"
 # Third-party code behind an edge folder stays there.
 EDGE_ONLY = {"grpcpp/": ("router", "worker", "app"), "curl/": ("app",), "yaml-cpp/": ("base",)}
 
@@ -85,6 +88,15 @@ def check_lines(name, lines):
             yield f"{name}: no #pragma once"
 
 
+def check_locks(name, lines):
+    if name == LOCKS_HEADER:
+        return
+    for number, line in enumerate(lines, 1):
+        match = re.search(HIDDEN_LOCKS, line)
+        if match:
+            yield f"{name}:{number}: {match.group(0)} hides from ThreadSanitizer; {LOCKS_HEADER}"
+
+
 def check_functions(name, lines):
     """Function bodies: from a line that ends in '{' at the outer level to the '}' that closes it.
     clang-format puts both where this finds them."""
@@ -134,6 +146,7 @@ def main():
     for name, text in code_files():
         lines = text.split("\n")
         findings += check_lines(name, lines)
+        findings += check_locks(name, lines)
         findings += check_functions(name, lines)
         findings += check_includes(name, text, dag)
         if name.startswith("src/") and name.endswith(".h"):

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/basic_file_sink.h"
 #include "spdlog/sinks/stdout_sinks.h"
@@ -60,7 +60,7 @@ std::string EscapeControls(const std::string& message) {
 }
 
 struct State {
-  absl::Mutex mutex;
+  Mutex mutex;
   std::shared_ptr<spdlog::logger> logger ABSL_GUARDED_BY(mutex) =
       MakeLogger("", std::make_shared<spdlog::sinks::stderr_sink_mt>());
 };
@@ -88,7 +88,7 @@ void Configure(const std::string& component, Level level, const std::string& fil
   logger->set_level(ToSpdlog(level));
   {
     State& state = GlobalState();
-    absl::MutexLock lock(&state.mutex);
+    MutexLock lock(&state.mutex);
     state.logger = std::move(logger);
   }
   if (!failure.empty()) Error("log file {} cannot be used, logging here: {}", file, failure);
@@ -98,7 +98,7 @@ void Write(Level level, const std::string& message) {
   std::shared_ptr<spdlog::logger> logger;
   {
     State& state = GlobalState();
-    absl::MutexLock lock(&state.mutex);
+    MutexLock lock(&state.mutex);
     logger = state.logger;
   }
   const spdlog::level::level_enum target = ToSpdlog(level);

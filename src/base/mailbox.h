@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 
 namespace shoal {
 
@@ -22,7 +22,7 @@ class Mailbox {
 
   // False when the mailbox is full or closed; `value` is then untouched.
   [[nodiscard]] bool TryPush(T&& value) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (closed_ || items_.size() >= capacity_) return false;
     items_.push_back(std::move(value));
     return true;
@@ -30,7 +30,7 @@ class Mailbox {
 
   // Waits for a value; nullopt after `timeout`, or when closed and empty.
   std::optional<T> Pop(absl::Duration timeout) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     mutex_.AwaitWithTimeout(absl::Condition(this, &Mailbox::Readable), timeout);
     if (items_.empty()) return std::nullopt;
     std::optional<T> value(std::move(items_.front()));
@@ -40,7 +40,7 @@ class Mailbox {
 
   // Waits like Pop, then takes everything there is.
   std::vector<T> PopAll(absl::Duration timeout) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     mutex_.AwaitWithTimeout(absl::Condition(this, &Mailbox::Readable), timeout);
     std::vector<T> all(std::make_move_iterator(items_.begin()),
                        std::make_move_iterator(items_.end()));
@@ -49,17 +49,17 @@ class Mailbox {
   }
 
   void Close() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     closed_ = true;
   }
 
   bool closed() const {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return closed_;
   }
 
   size_t size() const {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return items_.size();
   }
 
@@ -67,7 +67,7 @@ class Mailbox {
   bool Readable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || !items_.empty(); }
 
   const size_t capacity_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::deque<T> items_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/gauge.h"
@@ -38,7 +38,7 @@ constexpr std::array kTokenCount = {1.0,    2.0,    5.0,    10.0, 20.0, 50.0, 10
 struct Registry::State {
   // Whether a series may be exposed: it is known already, or there is room.
   bool Admit(const std::string& name, const Labels& labels) {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     const std::pair<std::string, Labels> key(name, labels);
     if (series.contains(key)) return true;
     if (series.size() >= kSeriesMax) return false;
@@ -50,7 +50,7 @@ struct Registry::State {
   prometheus::Counter hidden_counter;
   prometheus::Gauge hidden_gauge;
   prometheus::Histogram hidden_histogram{{}};
-  absl::Mutex mutex;
+  Mutex mutex;
   std::set<std::pair<std::string, Labels>> series ABSL_GUARDED_BY(mutex);
 };
 

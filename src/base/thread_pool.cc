@@ -4,12 +4,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/mutex.h"
 
 namespace shoal {
 
 ThreadPool::ThreadPool(const ThreadPoolOptions& options) : options_(options) {
   SHOAL_CHECK(options.threads > 0);
-  absl::MutexLock lock(&join_mutex_);
+  MutexLock lock(&join_mutex_);
   for (int32_t i = 0; i < options.threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -17,7 +18,7 @@ ThreadPool::~ThreadPool() { Stop(); }
 
 bool ThreadPool::TrySubmit(int64_t bytes, std::function<void()> task) {
   SHOAL_CHECK(bytes >= 0);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (stopping_ || queue_.size() >= options_.queue_max) return false;
   if (bytes > options_.bytes_max - bytes_) return false;
   bytes_ += bytes;
@@ -27,21 +28,21 @@ bool ThreadPool::TrySubmit(int64_t bytes, std::function<void()> task) {
 
 void ThreadPool::Stop() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  absl::MutexLock lock(&join_mutex_);
+  MutexLock lock(&join_mutex_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
 size_t ThreadPool::queued() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return queue_.size();
 }
 
 int64_t ThreadPool::bytes() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return bytes_;
 }
 
@@ -49,7 +50,7 @@ void ThreadPool::Work() {
   while (true) {
     Task task;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &ThreadPool::Ready));
       if (queue_.empty()) return;
       task = std::move(queue_.front());
@@ -57,7 +58,7 @@ void ThreadPool::Work() {
     }
     task.run();
     task.run = nullptr;  // what it holds is gone before its bytes are given back
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     bytes_ -= task.bytes;
   }
 }

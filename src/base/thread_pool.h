@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 
 namespace shoal {
 
@@ -53,11 +53,11 @@ class ThreadPool {
   bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !queue_.empty(); }
 
   const ThreadPoolOptions options_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::deque<Task> queue_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Mutex join_mutex_;
+  Mutex join_mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(join_mutex_);
 };
 

@@ -6,7 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "parallel/communicator.h"
 
@@ -72,7 +72,7 @@ class SingleRankCommunicator final : public Communicator {
   }
 
   void Abort(absl::string_view reason) override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (aborted_.ok()) {
       aborted_ = absl::AbortedError(absl::StrCat("communicator aborted: ", reason));
     }
@@ -80,7 +80,7 @@ class SingleRankCommunicator final : public Communicator {
 
  private:
   absl::Status Alive() const {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return aborted_;
   }
 
@@ -103,7 +103,7 @@ class SingleRankCommunicator final : public Communicator {
                                                    peer, ": a group of one has no peer"));
   }
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);  // OK while the group lives
 };
 

@@ -2,9 +2,9 @@
 #include "base/thread_pool.h"
 
 #include <atomic>
+#include <latch>
 #include <memory>
 
-#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -18,21 +18,21 @@ class BusyPool {
  public:
   explicit BusyPool(ThreadPoolOptions options, int64_t bytes = 0) : pool_(options) {
     EXPECT_TRUE(pool_.TrySubmit(bytes, [this] {
-      started_.Notify();
-      release_.WaitForNotification();
+      started_.count_down();
+      release_.wait();
     }));
-    started_.WaitForNotification();
+    started_.wait();
   }
   ~BusyPool() {
-    if (!release_.HasBeenNotified()) release_.Notify();
+    if (!release_.try_wait()) release_.count_down();
     pool_.Stop();
   }
-  void Release() { release_.Notify(); }
+  void Release() { release_.count_down(); }
   ThreadPool& pool() { return pool_; }
 
  private:
-  absl::Notification started_;
-  absl::Notification release_;
+  std::latch started_{1};
+  std::latch release_{1};
   ThreadPool pool_;
 };
 
@@ -88,11 +88,11 @@ TEST(ThreadPool, StopRunsWhatWasAcceptedAndNothingElse) {
 }
 
 TEST(ThreadPool, TasksMaySubmitTasks) {
-  absl::Notification done;
+  std::latch done(1);
   ThreadPool pool({.threads = 1});
   ASSERT_TRUE(
-      pool.TrySubmit(1, [&] { EXPECT_TRUE(pool.TrySubmit(1, [&done] { done.Notify(); })); }));
-  done.WaitForNotification();
+      pool.TrySubmit(1, [&] { EXPECT_TRUE(pool.TrySubmit(1, [&done] { done.count_down(); })); }));
+  done.wait();
   pool.Stop();
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/mutex.h"
 
 namespace shoal::router {
 
@@ -32,7 +33,7 @@ grpc::Status FakeWorker::Serve(
     grpc::ServerContext* context,
     grpc::ServerReaderWriter<v1::WorkerMessage, v1::RouterMessage>* stream) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto it = context->client_metadata().find("shoal-cluster-token");
     if (it != context->client_metadata().end()) {
       token_ = std::string(it->second.data(), it->second.size());
@@ -51,27 +52,27 @@ grpc::Status FakeWorker::Serve(
       welcome->set_max_context(options_.max_context);
       welcome->set_vocab_size(options_.vocab_size);
       welcome->set_pool_tokens(options_.pool_tokens);
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       stream_ = stream;
       ++streams_;
-      absl::MutexLock write_lock(&write_mutex_);
+      MutexLock write_lock(&write_mutex_);
       stream->Write(out);
     } else if (message.has_submit()) {
       Answer(message.submit());
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       submits_.push_back(message.submit());
     } else if (message.has_cancel()) {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       cancels_.push_back(message.cancel());
     }
   }
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (stream_ == stream) stream_ = nullptr;
   return grpc::Status::OK;
 }
 
 void FakeWorker::Script(std::vector<int32_t> tokens, v1::Finish finish) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   script_ = std::move(tokens);
   script_finish_ = finish;
 }
@@ -80,7 +81,7 @@ void FakeWorker::Answer(const v1::Submit& submit) {
   std::vector<int32_t> script;
   v1::Finish finish;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     script = script_;
     finish = script_finish_;
   }
@@ -92,9 +93,9 @@ void FakeWorker::Answer(const v1::Submit& submit) {
 }
 
 void FakeWorker::Send(const v1::WorkerMessage& message) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (stream_ == nullptr) return;
-  absl::MutexLock write_lock(&write_mutex_);
+  MutexLock write_lock(&write_mutex_);
   stream_->Write(message);
 }
 
@@ -142,7 +143,7 @@ void FakeWorker::Reject(const v1::Submit& submit, absl::StatusCode code, const s
 }
 
 v1::Submit FakeWorker::AwaitSubmit() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!mutex_.AwaitWithTimeout(absl::Condition(this, &FakeWorker::HasSubmit), kPatience)) {
     ADD_FAILURE() << "no submission arrived";
     return {};
@@ -153,7 +154,7 @@ v1::Submit FakeWorker::AwaitSubmit() {
 }
 
 v1::Cancel FakeWorker::AwaitCancel() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!mutex_.AwaitWithTimeout(absl::Condition(this, &FakeWorker::HasCancel), kPatience)) {
     ADD_FAILURE() << "no cancellation arrived";
     return {};
@@ -164,27 +165,27 @@ v1::Cancel FakeWorker::AwaitCancel() {
 }
 
 bool FakeWorker::HasWaitingSubmit() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return HasSubmit();
 }
 
 bool FakeWorker::HasWaitingCancel() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return HasCancel();
 }
 
 bool FakeWorker::AwaitStream() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return mutex_.AwaitWithTimeout(absl::Condition(this, &FakeWorker::HasStream), kPatience);
 }
 
 int FakeWorker::streams() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return streams_;
 }
 
 std::string FakeWorker::cluster_token() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return token_;
 }
 

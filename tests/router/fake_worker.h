@@ -13,8 +13,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "shoal/v1/worker.grpc.pb.h"
 
 namespace shoal::router {
@@ -75,8 +75,8 @@ class FakeWorker final : public v1::Worker::Service {
   const FakeWorkerOptions options_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
-  mutable absl::Mutex mutex_;
-  absl::Mutex write_mutex_;
+  mutable Mutex mutex_;
+  Mutex write_mutex_;
   grpc::ServerReaderWriter<v1::WorkerMessage, v1::RouterMessage>* stream_ ABSL_GUARDED_BY(mutex_) =
       nullptr;
   int streams_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -4,12 +4,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "worker/executor/local_executor.h"
 
 namespace shoal::worker {
 
 void RecordingSink::Deliver(StreamId, std::vector<EngineDelta> deltas) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (EngineDelta& delta : deltas) {
     Outcome& outcome = outcomes_[delta.ticket.client_sequence];
     SHOAL_CHECK(outcome.finishes == 0);  // nothing follows the end
@@ -31,7 +32,7 @@ void RecordingSink::Deliver(StreamId, std::vector<EngineDelta> deltas) {
 }
 
 Outcome RecordingSink::AwaitEnd(uint64_t client_sequence) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto ended = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return outcomes_[client_sequence].finishes > 0;
   };
@@ -40,7 +41,7 @@ Outcome RecordingSink::AwaitEnd(uint64_t client_sequence) {
 }
 
 void RecordingSink::AwaitTokens(uint64_t client_sequence, size_t tokens) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto enough = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     const Outcome& outcome = outcomes_[client_sequence];
     return outcome.finishes > 0 || outcome.tokens.size() >= tokens;
@@ -49,7 +50,7 @@ void RecordingSink::AwaitTokens(uint64_t client_sequence, size_t tokens) {
 }
 
 Outcome RecordingSink::Get(uint64_t client_sequence) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return outcomes_[client_sequence];
 }
 

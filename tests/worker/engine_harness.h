@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "scheduler/scheduler.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/monotonic_clock.h"
@@ -42,7 +42,7 @@ class RecordingSink final : public DeltaSink {
   Outcome Get(uint64_t client_sequence);
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::map<uint64_t, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "base/philox.h"
 
 namespace shoal::worker {
@@ -137,22 +138,22 @@ absl::StatusOr<kernels::Tensor> FakeDecoder::Forward(kernels::Stream&,
 }
 
 void FakeDecoder::CloseAt(int64_t forward) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   closed_from_ = forward;
 }
 
 void FakeDecoder::Open() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   closed_from_ = kNever;
 }
 
 void FakeDecoder::AwaitBlocked() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(&blocked_));
 }
 
 void FakeDecoder::PassGate(int64_t forward) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto open = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return forward < closed_from_; };
   blocked_ = !open();
   mutex_.Await(absl::Condition(&open));

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "kernels/backend.h"
 #include "model/decoder.h"
 #include "scheduler/types/request.h"
@@ -63,7 +63,7 @@ class FakeDecoder final : public model::Decoder {
   std::atomic<int64_t> forwards_{0};
   std::atomic<int64_t> fail_at_{0};
   std::atomic<int64_t> largest_batch_{0};
-  absl::Mutex mutex_;
+  Mutex mutex_;
   // The first Forward that waits.
   int64_t closed_from_ ABSL_GUARDED_BY(mutex_) = kNever;
   bool blocked_ ABSL_GUARDED_BY(mutex_) = false;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/mutex.h"
 #include "worker/executor/local_executor.h"
 #include "worker/fake_model.h"
 
@@ -159,18 +160,18 @@ TEST_F(RankTest, LeavesTheSlicesOfOtherDataRanksAlone) {
 class LastReport final : public StepSink {
  public:
   void OnStep(StepReport report) override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     reports_.push_back(std::move(report));
   }
   std::vector<StepReport> Await(size_t count) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto enough = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return reports_.size() >= count; };
     EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&enough), absl::Seconds(60)));
     return reports_;
   }
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<StepReport> reports_;
 };
 

@@ -6,6 +6,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/mutex.h"
 #include "router/fleet/wire_codec.h"
 #include "shoal/v1/worker.grpc.pb.h"
 
@@ -43,7 +44,7 @@ class Stream final : public ReplicaStream,
   }
 
   void ReadNext() override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!closed_) StartRead(&incoming_);
   }
 
@@ -62,7 +63,7 @@ class Stream final : public ReplicaStream,
   }
 
   void OnWriteDone(bool ok) override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     queue_.pop_front();
     if (!ok) queue_.clear();
     if (!closed_ && !queue_.empty()) StartWrite(&queue_.front());
@@ -81,7 +82,7 @@ class Stream final : public ReplicaStream,
   void Enqueue(v1::RouterMessage message) {
     bool overflow = false;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (closed_) return;
       overflow = queue_.size() >= queue_max_;
       if (!overflow) {
@@ -94,7 +95,7 @@ class Stream final : public ReplicaStream,
 
   void Shut() {
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (closed_) return;
       closed_ = true;
     }
@@ -106,7 +107,7 @@ class Stream final : public ReplicaStream,
   grpc::ClientContext context_;
   v1::WorkerMessage incoming_;  // the pending read's
   std::shared_ptr<Stream> self_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<v1::RouterMessage> queue_ ABSL_GUARDED_BY(mutex_);  // the front is being written
 };

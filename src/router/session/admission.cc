@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "router/session/admission.h"
 
+#include "base/mutex.h"
 #include "router/api_error.h"
 
 namespace shoal::router {
@@ -10,7 +11,7 @@ AdmissionSlot::~AdmissionSlot() {
 }
 
 absl::StatusOr<AdmissionSlot> Admission::TryAdmit() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   absl::Status status = CheckLocked();
   if (!status.ok()) return status;
   ++held_;
@@ -28,32 +29,32 @@ absl::Status Admission::CheckLocked() const {
 }
 
 absl::Status Admission::Check() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return CheckLocked();
 }
 
 void Admission::Close() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   closed_ = true;
 }
 
 bool Admission::closed() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return closed_;
 }
 
 int64_t Admission::held() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return held_;
 }
 
 bool Admission::AwaitEmpty(absl::Duration timeout) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return mutex_.AwaitWithTimeout(absl::Condition(this, &Admission::Empty), timeout);
 }
 
 void Admission::Release() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   --held_;
 }
 

@@ -8,8 +8,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 
 namespace shoal::router {
 
@@ -54,7 +54,7 @@ class Admission {
   void Release();
 
   const int64_t max_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   int64_t held_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

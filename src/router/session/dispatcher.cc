@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "router/api_error.h"
 
 namespace shoal::router {
@@ -72,7 +73,7 @@ Dispatcher::~Dispatcher() { Stop(); }
 
 void Dispatcher::Stop() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (stopped_) return;
     stopped_ = true;
   }
@@ -89,7 +90,7 @@ void Dispatcher::Post(Event event) {
 void Dispatcher::Submit(DispatchRequest request) {
   accepted_.fetch_add(1);
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!stopped_) {
       Post(std::move(request));
       return;
@@ -100,19 +101,19 @@ void Dispatcher::Submit(DispatchRequest request) {
 }
 
 void Dispatcher::Cancel(uint64_t id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!stopped_) Post(CancelEvent{id});
 }
 
 std::shared_ptr<const FleetSnapshot> Dispatcher::snapshot() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return snapshot_;
 }
 
 void Dispatcher::Publish(absl::Time now) {
   auto snapshot = std::make_shared<const FleetSnapshot>(fleet_->Snapshot(now));
   if (options_.on_snapshot) options_.on_snapshot(*snapshot);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   snapshot_ = std::move(snapshot);
 }
 

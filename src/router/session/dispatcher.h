@@ -16,9 +16,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/mailbox.h"
+#include "base/mutex.h"
 #include "router/fleet/fleet.h"
 #include "router/metrics.h"
 #include "router/policy/decision_log.h"
@@ -119,7 +119,7 @@ class Dispatcher {
   std::atomic<int64_t> accepted_{0};
   std::atomic<int64_t> ended_{0};
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::shared_ptr<const FleetSnapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::worker {
 namespace {
@@ -46,7 +47,7 @@ void Engine::Stop() {
 }
 
 absl::Status Engine::AwaitDrained(absl::Duration timeout) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return drained_.has_value(); };
   mutex_.AwaitWithTimeout(absl::Condition(&done), timeout);
   if (drained_.has_value()) return *drained_;
@@ -56,14 +57,14 @@ absl::Status Engine::AwaitDrained(absl::Duration timeout) const {
 }
 
 absl::Status Engine::AwaitFailure(absl::Duration timeout) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto failed = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !load_.failure.ok(); };
   mutex_.AwaitWithTimeout(absl::Condition(&failed), timeout);
   return load_.failure;
 }
 
 EngineLoad Engine::load() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return load_;
 }
 
@@ -241,7 +242,7 @@ void Engine::PublishLoad() {
                   .waiting_since = HasWork() ? progress_ : absl::InfiniteFuture()};
   std::optional<absl::Status> drained;
   if (draining_ && load.idle) drained = CheckDrained();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   load_ = std::move(load);
   if (drained.has_value()) drained_ = std::move(drained);
 }

@@ -17,9 +17,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "scheduler/scheduler.h"
 #include "worker/engine/engine_inbox.h"
 #include "worker/engine/engine_types.h"
@@ -119,7 +119,7 @@ class Engine {
   Throughput throughput_;
   std::map<StreamId, std::vector<EngineDelta>> outgoing_;  // of this turn
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   EngineLoad load_ ABSL_GUARDED_BY(mutex_);
   // Set once a drain has begun and nothing lives.
   std::optional<absl::Status> drained_ ABSL_GUARDED_BY(mutex_);

@@ -4,11 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 
 namespace shoal::worker {
 
 absl::Status EngineInbox::Submit(Submission submission) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (closed_) return absl::UnavailableError("the worker has stopped");
   if (submissions_ >= submissions_max_) {
     return absl::ResourceExhaustedError(
@@ -20,24 +21,24 @@ absl::Status EngineInbox::Submit(Submission submission) {
 }
 
 void EngineInbox::Push(Command command) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!closed_) commands_.push_back(std::move(command));
 }
 
 void EngineInbox::OnStep(StepReport report) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   reports_.push_back(std::move(report));
 }
 
 void EngineInbox::Close() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   closed_ = true;
 }
 
 void EngineInbox::TakeAll(absl::Duration timeout, Batch* batch) {
   batch->commands.clear();
   batch->reports.clear();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   mutex_.AwaitWithTimeout(absl::Condition(this, &EngineInbox::Readable), timeout);
   std::swap(batch->commands, commands_);
   std::swap(batch->reports, reports_);

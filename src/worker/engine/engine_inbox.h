@@ -9,8 +9,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "scheduler/types/ids.h"
 #include "worker/engine/engine_types.h"
 #include "worker/executor/executor.h"
@@ -56,7 +56,7 @@ class EngineInbox final : public StepSink {
   }
 
   const size_t submissions_max_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<Command> commands_ ABSL_GUARDED_BY(mutex_);
   std::vector<StepReport> reports_ ABSL_GUARDED_BY(mutex_);
   size_t submissions_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "worker/frontend/convert.h"
 #include "worker/frontend/stream_registry.h"
 
@@ -36,7 +37,7 @@ void RouterStream::Begin() {
 void RouterStream::Deliver(std::vector<EngineDelta> deltas) {
   v1::WorkerMessage message;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     for (const EngineDelta& delta : deltas) {
       if (!delta.delta.finish.has_value()) continue;
       live_.erase({delta.ticket.client_sequence, delta.ticket.attempt});
@@ -50,7 +51,7 @@ absl::Time RouterStream::Tick(absl::Time now, const v1::Load& load, bool force) 
   absl::Time next;
   bool overdue = false;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (closing_.has_value()) return absl::InfiniteFuture();
     if (!greeted_) {
       next = opened_ + context_.limits.hello_deadline;
@@ -75,7 +76,7 @@ absl::Time RouterStream::Tick(absl::Time now, const v1::Load& load, bool force) 
 
 void RouterStream::Close(const absl::Status& status) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!closing_.has_value()) closing_ = status;
   }
   Pump();
@@ -83,7 +84,7 @@ void RouterStream::Close(const absl::Status& status) {
 
 void RouterStream::Abandon(const absl::Status& status) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!closing_.has_value()) closing_ = status;
     queue_.Clear();
   }
@@ -91,7 +92,7 @@ void RouterStream::Abandon(const absl::Status& status) {
 }
 
 bool RouterStream::AwaitFlushed(absl::Duration timeout) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return queue_.empty() && !writing_; };
   return mutex_.AwaitWithTimeout(absl::Condition(&done), timeout);
 }
@@ -109,7 +110,7 @@ void RouterStream::OnReadDone(bool ok) {
 
 void RouterStream::OnWriteDone(bool ok) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     writing_ = false;
     if (outgoing_.has_load()) load_queued_ = false;
     if (!ok) {
@@ -132,7 +133,7 @@ void RouterStream::OnDone() {
 absl::Status RouterStream::Handle(v1::RouterMessage& message) {
   bool greeted;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     greeted = greeted_;
   }
   if (!greeted && message.message_case() != v1::RouterMessage::kHello) {
@@ -166,7 +167,7 @@ absl::Status RouterStream::HandleHello(const v1::Hello& hello) {
   v1::WorkerMessage message;
   *message.mutable_welcome() = ToWelcome(context_.identity);
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     greeted_ = true;
     if (hello.load_interval_ms() > 0) {
       load_interval_ =
@@ -185,7 +186,7 @@ absl::Status RouterStream::HandleSubmit(v1::Submit& submit) {
   const scheduler::SequenceId id(context_.next_sequence.fetch_add(1));
   const ClientKey key{submit.sequence(), submit.attempt()};
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!live_.emplace(key, LiveSequence{id}).second) {
       return absl::InvalidArgumentError(absl::StrCat("sequence ", key.first, " attempt ",
                                                      key.second, " already runs on this stream"));
@@ -222,7 +223,7 @@ void RouterStream::Reject(const v1::Submit& submit, const absl::Status& status) 
 void RouterStream::HandleCancel(const v1::Cancel& cancel) {
   scheduler::SequenceId id;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto it = live_.find({cancel.sequence(), cancel.attempt()});
     // Unknown or ended: its last delta is on the way or was sent. At most one cancel a sequence
     // goes on.
@@ -236,7 +237,7 @@ void RouterStream::HandleCancel(const v1::Cancel& cancel) {
 void RouterStream::Send(v1::WorkerMessage message) {
   bool overflow = false;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (closing_.has_value()) return;
     overflow = !queue_.Push(std::move(message));
   }
@@ -247,7 +248,7 @@ void RouterStream::Send(v1::WorkerMessage message) {
 
 void RouterStream::CancelCall(const absl::Status& status) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (finished_ || cancelling_) return;
     if (!closing_.has_value()) closing_ = status;
     queue_.Clear();
@@ -255,7 +256,7 @@ void RouterStream::CancelCall(const absl::Status& status) {
   }
   call_->TryCancel();  // the call cannot end meanwhile, see Pump
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     cancelling_ = false;
   }
   Pump();
@@ -264,7 +265,7 @@ void RouterStream::CancelCall(const absl::Status& status) {
 void RouterStream::Pump() {
   std::optional<absl::Status> finish;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (writing_ || finished_ || cancelling_) return;
     if (std::optional<v1::WorkerMessage> next = queue_.Pop()) {
       outgoing_ = *std::move(next);

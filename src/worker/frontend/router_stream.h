@@ -16,9 +16,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "shoal/v1/worker.grpc.pb.h"
 #include "worker/engine/engine.h"
 #include "worker/frontend/limits.h"
@@ -93,7 +93,7 @@ class RouterStream final : public grpc::ServerBidiReactor<v1::RouterMessage, v1:
   v1::RouterMessage incoming_;  // of the running read
   v1::WorkerMessage outgoing_;  // of the running write
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   WriteQueue queue_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool load_queued_ ABSL_GUARDED_BY(mutex_) = false;

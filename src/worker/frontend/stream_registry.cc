@@ -3,12 +3,13 @@
 
 #include <utility>
 
+#include "base/mutex.h"
 #include "worker/frontend/router_stream.h"
 
 namespace shoal::worker {
 
 bool StreamRegistry::Add(StreamId id, std::shared_ptr<RouterStream> stream) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (stopped_ || streams_.size() >= streams_max_) return false;
   streams_.emplace(id, std::move(stream));
   woken_ = true;
@@ -17,7 +18,7 @@ bool StreamRegistry::Add(StreamId id, std::shared_ptr<RouterStream> stream) {
 
 void StreamRegistry::Remove(StreamId id) {
   std::shared_ptr<RouterStream> last;  // may be destroyed, outside the lock
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto it = streams_.find(id);
   if (it == streams_.end()) return;
   last = std::move(it->second);
@@ -25,13 +26,13 @@ void StreamRegistry::Remove(StreamId id) {
 }
 
 std::shared_ptr<RouterStream> StreamRegistry::Find(StreamId id) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto it = streams_.find(id);
   return it == streams_.end() ? nullptr : it->second;
 }
 
 std::vector<std::shared_ptr<RouterStream>> StreamRegistry::All() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   std::vector<std::shared_ptr<RouterStream>> all;
   all.reserve(streams_.size());
   for (const auto& [id, stream] : streams_) all.push_back(stream);
@@ -39,23 +40,23 @@ std::vector<std::shared_ptr<RouterStream>> StreamRegistry::All() const {
 }
 
 size_t StreamRegistry::size() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return streams_.size();
 }
 
 void StreamRegistry::Wake(bool force_loads) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   woken_ = true;
   force_loads_ = force_loads_ || force_loads;
 }
 
 void StreamRegistry::Stop() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   stopped_ = true;
 }
 
 StreamRegistry::Woken StreamRegistry::Await(absl::Duration timeout) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return woken_ || stopped_; };
   mutex_.AwaitWithTimeout(absl::Condition(&ready), timeout);
   const Woken result{.stopped = stopped_, .force_loads = force_loads_};
@@ -65,7 +66,7 @@ StreamRegistry::Woken StreamRegistry::Await(absl::Duration timeout) {
 }
 
 bool StreamRegistry::AwaitEmpty(absl::Duration timeout) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto empty = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return streams_.empty(); };
   return mutex_.AwaitWithTimeout(absl::Condition(&empty), timeout);
 }

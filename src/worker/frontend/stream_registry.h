@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "worker/engine/engine_types.h"
 
 namespace shoal::worker {
@@ -45,7 +45,7 @@ class StreamRegistry {
 
  private:
   const size_t streams_max_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<StreamId, std::shared_ptr<RouterStream>> streams_ ABSL_GUARDED_BY(mutex_);
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool force_loads_ ABSL_GUARDED_BY(mutex_) = false;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "base/mutex.h"
 #include "router/api_error.h"
 #include "router/frontend/grpc/convert.h"
 
@@ -75,7 +76,7 @@ bool GenerateStream::OnChoice(ChoiceEvent event) {
   } else {
     Push(std::move(response));
   }
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return queue_bytes_ <= service_.options.client_buffer_max;
 }
 
@@ -88,7 +89,7 @@ void GenerateStream::OnEnd(EndEvent end) {
 }
 
 void GenerateStream::Push(v1::GenerateResponse response) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (finished_) return;
   queue_bytes_ += response.ByteSizeLong();
   queue_.push_back(std::move(response));
@@ -96,7 +97,7 @@ void GenerateStream::Push(v1::GenerateResponse response) {
 }
 
 void GenerateStream::FinishOnce(const absl::Status& status) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (ended_) return;
   ended_ = true;
   end_status_ = status;
@@ -108,7 +109,7 @@ void GenerateStream::FinishOnce(const absl::Status& status) {
 void GenerateStream::OnWriteDone(bool ok) {
   bool left = false;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     queue_bytes_ -= queue_.front().ByteSizeLong();
     queue_.pop_front();
     if (!ok) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "router/frontend/generation_request.h"
 #include "router/frontend/service.h"
 #include "router/session/request_spec.h"
@@ -55,7 +55,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateRespons
   bool logprobs_ = false;
   std::optional<v1::GenerateResponse> held_;  // a choice's last response: usage may belong to it
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::deque<v1::GenerateResponse> queue_ ABSL_GUARDED_BY(mutex_);  // the front is being written
   size_t queue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;     // end_status_ is known

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/mutex.h"
 #include "grpc/health/v1/health.pb.h"
 #include "router/api_error.h"
 #include "router/frontend/grpc/convert.h"
@@ -191,7 +191,7 @@ class Server final : public GrpcServer {
   }
 
   void Stop(absl::Duration grace) override {
-    absl::MutexLock lock(&stop_mutex_);
+    MutexLock lock(&stop_mutex_);
     if (server_ == nullptr || stopped_) return;
     stopped_ = true;
     server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
@@ -202,7 +202,7 @@ class Server final : public GrpcServer {
   InferenceService inference_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
-  absl::Mutex stop_mutex_;
+  Mutex stop_mutex_;
   bool stopped_ = false;
 };
 

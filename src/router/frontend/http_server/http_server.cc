@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::router {
 namespace {
@@ -91,7 +91,7 @@ class Server final : public HttpServer {
   int32_t port() const override { return port_; }
 
   void Stop(absl::Duration grace) override {
-    absl::MutexLock lock(&stop_mutex_);
+    MutexLock lock(&stop_mutex_);
     if (!thread_.joinable()) return;
     stop_at_ns_.store(absl::ToUnixNanos(absl::Now() + grace));
     const uint64_t one = 1;
@@ -247,7 +247,7 @@ class Server final : public HttpServer {
   const int32_t port_;
   const std::shared_ptr<Outbox> outbox_;
   std::atomic<int64_t> stop_at_ns_{0};
-  absl::Mutex stop_mutex_;
+  Mutex stop_mutex_;
   // The server thread's own.
   std::map<uint64_t, Entry> connections_;
   BodyBudget budget_;

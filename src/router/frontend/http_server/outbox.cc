@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "router/frontend/http_server/outbox.h"
+#include "base/mutex.h"
 
 #include <unistd.h>
 
@@ -8,7 +9,7 @@
 namespace shoal::router {
 
 void Outbox::Push(OutboxCommand command) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (wake_fd_ < 0) return;
   commands_.push_back(std::move(command));
   if (commands_.size() > 1) return;  // already woken
@@ -18,12 +19,12 @@ void Outbox::Push(OutboxCommand command) {
 }
 
 std::vector<OutboxCommand> Outbox::Take() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return std::exchange(commands_, {});
 }
 
 void Outbox::Close() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   wake_fd_ = -1;
   commands_.clear();
 }
@@ -47,7 +48,7 @@ void Exchange::EndStream() {
 
 void Exchange::OnDisconnect(std::function<void()> callback) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!disconnected_) {
       callback_ = std::move(callback);
       return;
@@ -59,7 +60,7 @@ void Exchange::OnDisconnect(std::function<void()> callback) {
 void Exchange::Disconnected() {
   std::function<void()> callback;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     disconnected_ = true;
     callback = std::exchange(callback_, nullptr);
   }

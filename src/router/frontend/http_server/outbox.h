@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "router/frontend/http_server/http_types.h"
 
 namespace shoal::router {
@@ -35,7 +35,7 @@ class Outbox {
   void Close();
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   int wake_fd_ ABSL_GUARDED_BY(mutex_);
   std::vector<OutboxCommand> commands_ ABSL_GUARDED_BY(mutex_);
 };
@@ -64,7 +64,7 @@ class Exchange final : public HttpExchange {
   const uint64_t id_;
   std::atomic<size_t> queued_{0};  // in the outbox
   std::atomic<size_t> unsent_{0};  // in the connection's output buffer
-  absl::Mutex mutex_;
+  Mutex mutex_;
   bool disconnected_ ABSL_GUARDED_BY(mutex_) = false;
   std::function<void()> callback_ ABSL_GUARDED_BY(mutex_);
 };
