@@ -228,6 +228,7 @@ TEST(Sampling, TheDrawDependsOnSeedChoiceAndPositionOnly) {
   for (SampleRow other : {SampleRow{.seed = 8, .choice = 1, .position = 1LL << 40},
                           SampleRow{.seed = 7 + (1ULL << 32), .choice = 1, .position = 1LL << 40},
                           SampleRow{.seed = 7, .choice = 2, .position = 1LL << 40},
+                          SampleRow{.seed = 7, .choice = 1, .position = (1LL << 40) + 1},
                           SampleRow{.seed = 7, .choice = 1, .position = 0}}) {
     EXPECT_NE(UniformOf(other), u);
   }
