@@ -82,6 +82,22 @@ TEST(Frontend, SequencesOfTwoRoutersWithTheSameNumberAreApart) {
   server.ExpectClean();
 }
 
+TEST(Frontend, TakesANumberAgainOnceItsSequenceHasEnded) {
+  TestServer server({});
+  StreamClient router(server.address());
+  router.Hello();
+  for (const int32_t prompt : {10, 14}) {
+    const v1::Submit submit = MakeSubmit(1, prompt, 5);
+    router.Submit(submit);
+    ASSERT_TRUE(router.ReadEnd(1));
+    EXPECT_EQ(router.seen(1).tokens, Expected(submit));
+    router.seen(1) = {};
+  }
+  EXPECT_TRUE(router.Finish().ok());
+  EXPECT_EQ(server.engine().load().accepted, 2);
+  server.ExpectClean();
+}
+
 TEST(Frontend, CancelEndsASequenceOnceAndUnknownOnesAreIgnored) {
   TestServer server({});
   StreamClient router(server.address());
