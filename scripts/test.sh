@@ -18,6 +18,7 @@ step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
 step "style"
 scripts/tidy.py
+scripts/mutate.py --check
 
 step "build"
 cmake --preset release -DSHOAL_TESTS=ON >/dev/null
