@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "app/commands.h"
 #include "app/config_command.h"
+#include "app/secret_files.h"
 #include "base/status.h"
 #include "kernels/backend.h"
 #include "model/decoder.h"
@@ -96,7 +97,8 @@ void Print(const std::vector<ReplicaBytes>& replicas, int64_t available) {
               static_cast<long long>(available));
 }
 
-json ToJson(const std::vector<ReplicaBytes>& replicas, int64_t available, bool fits) {
+json ToJson(const std::vector<ReplicaBytes>& replicas, const std::vector<std::string>& warnings,
+            int64_t available, bool fits) {
   json list = json::array();
   for (const ReplicaBytes& replica : replicas) {
     json uses = json::object();
@@ -111,11 +113,13 @@ json ToJson(const std::vector<ReplicaBytes>& replicas, int64_t available, bool f
                     {"max_context", replica.max_context},
                     {"system_fingerprint", replica.fingerprint}});
   }
-  return {{"replicas", list}, {"available_bytes", available}, {"fits", fits}};
+  return {
+      {"replicas", list}, {"available_bytes", available}, {"fits", fits}, {"warnings", warnings}};
 }
 
 absl::Status Run(const Flags& flags) {
   SHOAL_ASSIGN_OR_RETURN(const config::ClusterConfig config, ReadConfig(flags));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, CheckSecretFiles(config));
   std::vector<ReplicaBytes> replicas;
   for (const config::ReplicaConfig& replica : config.replicas) {
     absl::StatusOr<ReplicaBytes> bytes = Measure(config, replica);
@@ -125,11 +129,12 @@ absl::Status Run(const Flags& flags) {
   const int64_t available = worker::AvailableMemoryBytes();
   const absl::Status fits = CheckHost(replicas, available);
   if (flags.Has("json")) {
-    std::puts(ToJson(replicas, available, fits.ok())
+    std::puts(ToJson(replicas, warnings, available, fits.ok())
                   .dump(2, ' ', false, json::error_handler_t::replace)
                   .c_str());
   } else {
     Print(replicas, available);
+    for (const std::string& warning : warnings) std::printf("warning: %s\n", warning.c_str());
     if (fits.ok()) std::puts("ok: it fits");
   }
   return fits;

@@ -2,14 +2,12 @@
 #include "app/config_command.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
+#include "app/secret_files.h"
 #include "base/log.h"
 #include "base/status.h"
 
@@ -41,15 +39,7 @@ absl::StatusOr<std::string> ReadClusterToken(const config::ClusterConfig& config
   if (const char* token = std::getenv("SHOAL_CLUSTER_TOKEN"); token != nullptr && *token != '\0') {
     return std::string(token);
   }
-  if (config.cluster_token_file.empty()) return std::string();
-  std::ifstream file(config.cluster_token_file);
-  std::string token;
-  if (!file || !std::getline(file, token) || absl::StripAsciiWhitespace(token).empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cluster_token_file '", config.cluster_token_file,
-                     "' cannot be read or is empty; put one secret line into it"));
-  }
-  return std::string(absl::StripAsciiWhitespace(token));
+  return ReadClusterTokenFile(config);
 }
 
 void ConfigureLog(const config::ClusterConfig& config, const std::string& component,
@@ -70,18 +60,6 @@ bool WaitForTermination(absl::Duration timeout) {
   const sigset_t set = TerminationSignals();
   const timespec limit = absl::ToTimespec(timeout);
   return sigtimedwait(&set, nullptr, &limit) > 0;
-}
-
-absl::Status Announce(const Flags& flags, const std::string& line) {
-  if (!flags.Has("announce-fd")) return absl::OkStatus();
-  SHOAL_ASSIGN_OR_RETURN(const int64_t fd, flags.GetInt("announce-fd", -1, 3, 1 << 20));
-  const std::string text = line + "\n";
-  const ssize_t written = write(static_cast<int>(fd), text.data(), text.size());
-  close(static_cast<int>(fd));
-  if (written != static_cast<ssize_t>(text.size())) {
-    return absl::InternalError("cannot report to the supervisor: --announce-fd is not writable");
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace shoal::app

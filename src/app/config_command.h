@@ -28,8 +28,4 @@ void BlockTerminationSignals();
 // Waits until one of them arrives (true) or `timeout` has passed (false).
 bool WaitForTermination(absl::Duration timeout);
 
-// Writes `line` and a newline to the descriptor named by --announce-fd and closes it; nothing when
-// the flag is absent. The supervisor learns addresses this way.
-absl::Status Announce(const Flags& flags, const std::string& line);
-
 }  // namespace shoal::app

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "app/config_command.h"
+#include "app/supervisor/reporter.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "router/router.h"
@@ -77,14 +78,15 @@ absl::Status Run(const Flags& flags) {
   SHOAL_ASSIGN_OR_RETURN(const config::ClusterConfig config, ReadConfig(flags));
   ConfigureLog(config, "router", "router");
   SHOAL_ASSIGN_OR_RETURN(const router::RouterOptions options, MakeOptions(flags, config));
+  SHOAL_ASSIGN_OR_RETURN(Reporter reporter, Reporter::Open(flags));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<router::Router> router,
                          router::StartRouter(options));
   const std::string http = router->http_endpoint().ToString();
   const std::string grpc = router->grpc_endpoint().ToString();
   log::Info("listening on http://{} and grpc://{}", http, grpc);
-  SHOAL_RETURN_IF_ERROR(Announce(flags, absl::StrCat("http://", http, " grpc://", grpc)));
-  while (!WaitForTermination(absl::Hours(1))) {
-  }
+  SHOAL_RETURN_IF_ERROR(reporter.Announce(absl::StrCat("http://", http, " grpc://", grpc)));
+  while (!WaitForTermination(Reporter::kInterval)) reporter.ReportProgress(router->progress());
+  reporter.ReportDrain();
   log::Info("draining");
   return router->Drain(absl::Seconds(config.drain_seconds));
 }
@@ -100,7 +102,7 @@ Command RouterCommand() {
                    .repeated = true},
                   {.name = "announce-fd",
                    .placeholder = "FD",
-                   .help = "write the addresses to this descriptor once listening"}});
+                   .help = "tell this descriptor the addresses once ready, and then of progress"}});
   return {.spec = {.name = "router",
                    .positional = "CONFIG",
                    .summary = "run the HTTP and gRPC front ends (serve starts it)",

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "app/config_command.h"
+#include "app/secret_files.h"
 #include "app/supervisor/supervisor.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -14,6 +15,8 @@
 
 namespace shoal::app {
 namespace {
+
+constexpr absl::Duration kCleanUp = absl::Seconds(5);
 
 absl::Status CheckModelsExist(const config::ClusterConfig& config) {
   for (const config::ModelConfig& model : config.models) {
@@ -31,8 +34,10 @@ SupervisorOptions MakeOptions(const Flags& flags, const config::ClusterConfig& c
     common.push_back(absl::StrCat("--set=", override_text));
   }
   SupervisorOptions options;
-  options.start_deadline = config.deadlines.start;
-  options.drain = absl::Seconds(config.drain_seconds);
+  options.limits.start = config.deadlines.start;
+  options.limits.hang = config.deadlines.hang;
+  // Each child has the drain time itself; the margin covers its clean-up.
+  options.limits.drain = absl::Seconds(config.drain_seconds) + kCleanUp;
   for (const config::ReplicaConfig& replica : config.replicas) {
     for (int32_t copy = 0; copy < replica.count; ++copy) {
       ProcessSpec spec;
@@ -55,6 +60,8 @@ absl::Status Run(const Flags& flags) {
   SHOAL_ASSIGN_OR_RETURN(const config::ClusterConfig config, ReadConfig(flags));
   log::Configure("serve", log::Level::kInfo, "");
   SHOAL_RETURN_IF_ERROR(CheckModelsExist(config));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, CheckSecretFiles(config));
+  for (const std::string& warning : warnings) log::Warning("{}", warning);
   SHOAL_ASSIGN_OR_RETURN(std::string token, ReadClusterToken(config));
   // All hosts are local: the children inherit a token that nobody else can read.
   if (token.empty()) token = absl::StrCat(HexId(RandomId()), HexId(RandomId()));

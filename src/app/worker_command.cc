@@ -5,14 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "app/config_command.h"
+#include "app/supervisor/reporter.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "worker/worker.h"
 
 namespace shoal::app {
 namespace {
-
-constexpr absl::Duration kFailureCheck = absl::Milliseconds(500);
 
 absl::StatusOr<size_t> FindReplica(const config::ClusterConfig& config, const std::string& name) {
   for (size_t i = 0; i < config.replicas.size(); ++i) {
@@ -54,15 +53,18 @@ absl::Status Run(const Flags& flags) {
   std::replace(file_stem.begin(), file_stem.end(), '/', '-');
   ConfigureLog(config, absl::StrCat("worker ", name), file_stem);
   SHOAL_ASSIGN_OR_RETURN(const worker::WorkerOptions options, MakeOptions(flags, config));
+  SHOAL_ASSIGN_OR_RETURN(Reporter reporter, Reporter::Open(flags));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Worker> worker,
                          worker::StartWorker(options));
   const std::string address = worker->endpoint().ToString();
   log::Info("serving {} on {}", options.model_name, address);
-  SHOAL_RETURN_IF_ERROR(Announce(flags, address));
+  SHOAL_RETURN_IF_ERROR(reporter.Announce(address));
   // A failed rank ends this process, so that the supervisor replaces it.
-  while (!WaitForTermination(kFailureCheck)) {
+  while (!WaitForTermination(Reporter::kInterval)) {
     SHOAL_RETURN_IF_ERROR(worker->AwaitFailure(absl::ZeroDuration()));
+    reporter.ReportProgress(worker->steps());
   }
+  reporter.ReportDrain();
   log::Info("draining");
   return worker->Drain(absl::Seconds(config.drain_seconds));
 }
@@ -79,7 +81,7 @@ Command WorkerCommand() {
        {.name = "port", .placeholder = "PORT", .help = "listen here instead"},
        {.name = "announce-fd",
         .placeholder = "FD",
-        .help = "write the address to this descriptor once ready"}});
+        .help = "tell this descriptor the address once ready, and then of progress"}});
   return {.spec = {.name = "worker",
                    .positional = "CONFIG",
                    .summary = "run one rank of a replica (serve starts these)",

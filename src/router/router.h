@@ -39,6 +39,8 @@ class Router {
   virtual config::Endpoint grpc_endpoint() const = 0;
   // True once every model has a ready replica.
   virtual bool ready() const = 0;
+  // Changes, several times a second, as long as the threads that every request depends on turn.
+  virtual int64_t progress() const = 0;
   // /ready turns 503, new requests are refused, running ones finish; then stops. OK when every
   // accepted request has ended.
   virtual absl::Status Drain(absl::Duration timeout) = 0;

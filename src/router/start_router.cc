@@ -77,6 +77,7 @@ class RouterImpl final : public Router {
     service.request_deadline = options_.deadlines.request;
     service.body_bytes_max = options_.router.max_body_bytes;
     service.client_buffer_max = tuning_.client_buffer_max;
+    service.write_stall = tuning_.connection.write_stall;
     service.started = absl::Now();
     if (!options_.router.api_keys_file.empty()) {
       SHOAL_ASSIGN_OR_RETURN(service.keys, ApiKeys::Load(options_.router.api_keys_file));
@@ -95,6 +96,11 @@ class RouterImpl final : public Router {
     return {options_.router.grpc.host, grpc_->port()};
   }
   bool ready() const override { return service_->Ready(); }
+
+  // The older of the two last turns: it stands still when either thread does.
+  int64_t progress() const override {
+    return std::min(dispatcher_->last_turn_ns(), http_->last_turn_ns());
+  }
 
   absl::Status Drain(absl::Duration timeout) override {
     admission_.Close();

@@ -135,6 +135,8 @@ class WorkerImpl final : public Worker {
 
   config::Endpoint endpoint() const override { return frontend_.endpoint(); }
 
+  int64_t steps() const override { return static_cast<int64_t>(engine_.load().steps); }
+
   absl::Status Drain(absl::Duration timeout) override {
     engine_.StartDrain();
     const absl::Status drained = engine_.AwaitDrained(timeout);

@@ -29,6 +29,9 @@ class Worker {
   virtual ~Worker() = default;  // stops without draining
   // The address that is listened on, with its real port.
   virtual config::Endpoint endpoint() const = 0;
+  // Counts executed steps and, while idle, self-checks of the rank: it grows as long as the worker
+  // makes progress.
+  virtual int64_t steps() const = 0;
   // Stops admitting, waits until every sequence has ended or `timeout` passed, then stops. OK when
   // accepted == ended and all KV blocks are free again.
   virtual absl::Status Drain(absl::Duration timeout) = 0;

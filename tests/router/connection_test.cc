@@ -81,6 +81,40 @@ TEST_F(ConnectionTime, RefusesAHeadThatArrivesOneByteASecond) {
   EXPECT_TRUE(absl::StartsWith(Received(), "HTTP/1.1 408 "));
 }
 
+TEST_F(ConnectionTime, RefusesABodyThatDripsWithinThePauseLimit) {
+  ASSERT_TRUE(Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 100\r\n\r\n", 0));
+  for (int second = 50; second < 120; second += 50) {
+    ASSERT_TRUE(Send("a", second));
+    ASSERT_TRUE(connection_->OnTick(At(second)));
+    ASSERT_EQ(Received(), "") << second;
+  }
+  ASSERT_TRUE(connection_->OnTick(At(119)));
+  ASSERT_EQ(Received(), "");
+  ASSERT_TRUE(connection_->OnTick(At(120)));
+  EXPECT_TRUE(absl::StartsWith(Received(), "HTTP/1.1 408 "));
+}
+
+TEST_F(ConnectionTime, RefusesABodyThatPauses) {
+  ASSERT_TRUE(Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 100\r\n\r\na", 0));
+  ASSERT_TRUE(connection_->OnTick(At(59)));
+  ASSERT_EQ(Received(), "");
+  ASSERT_TRUE(connection_->OnTick(At(60)));
+  EXPECT_TRUE(absl::StartsWith(Received(), "HTTP/1.1 408 "));
+}
+
+TEST_F(ConnectionTime, WaitsFromTheEndOfAnAnswerOnAndNotDuringARequest) {
+  EXPECT_EQ(connection_->waiting_since(), At(0));
+  ASSERT_TRUE(Send("GET /health HTTP/1.1\r\n", 5));
+  EXPECT_EQ(connection_->waiting_since(), At(0)) << "nobody is owed an answer yet";
+  ASSERT_TRUE(Send("\r\n", 6));
+  EXPECT_EQ(connection_->waiting_since(), absl::InfiniteFuture());
+  handler_.exchange_->Respond(HttpResponse{});
+  for (OutboxCommand& command : outbox_->Take()) {
+    ASSERT_TRUE(connection_->OnCommand(std::move(command), At(9)));
+  }
+  EXPECT_EQ(connection_->waiting_since(), At(9));
+}
+
 TEST_F(ConnectionTime, DoesNotCountEmptyLinesAsProgress) {
   for (int second = 0; second < 75; second += 5) ASSERT_TRUE(Send("\r\n", second));
   EXPECT_FALSE(connection_->OnTick(At(75)) && Received().empty());

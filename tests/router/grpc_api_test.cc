@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public gRPC service.
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -248,6 +249,31 @@ TEST_F(GrpcApi, ShowsAWholeClusterStateWhileReportsArrive) {
     worker.SendLoad([steps](v1::Load* load) { load->set_steps(static_cast<uint64_t>(steps)); });
   }
   for (std::thread& reader : readers) reader.join();
+}
+
+TEST_F(GrpcApi, IsNotReachedByBytesThatAreNoMessage) {
+  AddWorker().Script({'a', kEos});
+  StartAll();
+  grpc::GenericStub raw(grpc::CreateChannel(grpc_target(), grpc::InsecureChannelCredentials()));
+  for (const char* method : {"Tokenize", "ListModels"}) {
+    const grpc::Slice slice(std::string("\x0a\xff\xff"));  // a field that is cut off
+    grpc::ByteBuffer request(&slice, 1), response;
+    grpc::ClientContext context;
+    grpc::CompletionQueue queue;
+    auto call = raw.PrepareUnaryCall(&context, absl::StrCat("/shoal.v1.Inference/", method),
+                                     request, &queue);
+    call->StartCall();
+    grpc::Status status;
+    call->Finish(&response, &status, this);
+    void* tag = nullptr;
+    bool ok = false;
+    ASSERT_TRUE(queue.Next(&tag, &ok));
+    // The library's own answer, see docs/api.md.
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
+  }
+  grpc::ClientContext context;
+  v1::ListModelsResponse models;
+  EXPECT_TRUE(Stub()->ListModels(&context, {}, &models).ok());
 }
 
 TEST_F(GrpcApi, RefusesMessagesBeyondTheBodyLimit) {

@@ -293,6 +293,9 @@ TEST_F(OpenAiApi, LetsConfiguredOriginsIn) {
   const RawResponse preflight = client.Read();
   EXPECT_EQ(preflight.status, 204);
   EXPECT_EQ(preflight.headers.at("access-control-allow-origin"), "http://app");
+  EXPECT_EQ(preflight.headers.count("content-length"), 0u);
+  client.Get("/health");  // the connection goes on right after it
+  EXPECT_EQ(client.Read().body, "ok\n");
   const RawResponse other = FetchGet(http(), "/v1/models", "Origin: http://evil\r\n");
   EXPECT_EQ(other.headers.count("access-control-allow-origin"), 0u);
 }

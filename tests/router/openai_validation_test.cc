@@ -121,7 +121,22 @@ TEST_F(OpenAiValidation, RefusesImpossibleValuesWithTheirParameter) {
                                      {"guided_json", {{"a", 1}}},
                                      {"response_format", {{"type", "json_object"}}},
                                      {"response_format", {{"type", "json_schema"}}},
-                                     {"suffix", "end"}};
+                                     {"suffix", "end"},
+                                     {"prompt_logprobs", 0},
+                                     {"truncate_prompt_tokens", 16},
+                                     {"chat_template", "{{ messages }}"},
+                                     {"documents", json::array({{{"text", "x"}}})},
+                                     {"repeat_penalty", 1.1},
+                                     {"n_predict", 5},
+                                     {"enable_thinking", false},
+                                     {"mirostat", 2},
+                                     {"samplers", json::array({"top_k"})},
+                                     {"regex", "a+"},
+                                     {"cache_salt", "tenant"},
+                                     {"function_call", {{"name", "f"}}},
+                                     {"modalities", {"text", "audio"}},
+                                     {"return_token_ids", true},
+                                     {"spaces_between_special_tokens", false}};
   for (const Refusal& c : both) {
     for (const RawResponse& response :
          {ChatWith(c.field, c.value), CompletionWith(c.field, c.value)}) {
@@ -226,6 +241,17 @@ TEST_F(OpenAiValidation, AcceptsNeutralUnknownAndIgnoredValues) {
                                                            {"Max_Tokens", 100000},
                                                            {"whatever", {{"x", {1, 2, 3}}}},
                                                            {"parallel_tool_calls", true},
+                                                           {"prompt_logprobs", nullptr},
+                                                           {"truncate_prompt_tokens", nullptr},
+                                                           {"documents", json::array()},
+                                                           {"repeat_penalty", 1.0},
+                                                           {"n_predict", -1},
+                                                           {"top_n_sigma", -1},
+                                                           {"function_call", "auto"},
+                                                           {"modalities", {"text"}},
+                                                           {"cache_salt", ""},
+                                                           {"reasoning_effort", "low"},
+                                                           {"prompt_cache_key", "k"},
                                                            {"max_completion_tokens", 5},
                                                            {"logprobs", nullptr},
                                                            {"stream", false}};
@@ -235,6 +261,16 @@ TEST_F(OpenAiValidation, AcceptsNeutralUnknownAndIgnoredValues) {
     const RawResponse completion = CompletionWith(field, value);
     EXPECT_EQ(completion.status, 200) << field << " " << value << ": " << completion.body;
   }
+}
+
+TEST_F(OpenAiValidation, RefusesWhatOnlyTheOtherKindOfRequestHas) {
+  EXPECT_EQ(ChatWith("echo", true).json()["error"]["param"], "echo");
+  EXPECT_EQ(ChatWith("echo", false).status, 200);
+  EXPECT_EQ(CompletionWith("echo", true).status, 200);
+  EXPECT_EQ(ChatWith("add_special_tokens", true).json()["error"]["param"], "add_special_tokens");
+  EXPECT_EQ(ChatWith("add_special_tokens", false).status, 200);
+  EXPECT_EQ(CompletionWith("add_special_tokens", false).json()["error"]["code"], "not_available");
+  EXPECT_EQ(CompletionWith("add_special_tokens", true).status, 200);
 }
 
 TEST_F(OpenAiValidation, TakesBothNamesOfMaxTokensOnlyWhenTheyAgree) {

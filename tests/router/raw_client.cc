@@ -37,6 +37,8 @@ void RawClient::Close() {
   fd_ = -1;
 }
 
+void RawClient::EndInput() { EXPECT_EQ(shutdown(fd_, SHUT_WR), 0); }
+
 void RawClient::Send(absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -105,7 +107,8 @@ bool RawClient::ReadChunked(std::string* body) {
 
 RawResponse RawClient::Read(bool head) {
   RawResponse response = ReadHead();
-  if (head || response.status == 0 || response.status == 100) return response;
+  const bool bodiless = response.status == 100 || response.status == 204;
+  if (head || response.status == 0 || bodiless) return response;
   if (response.headers.count("transfer-encoding") > 0) {
     ReadChunked(&response.body);
   } else if (response.headers.count("content-length") > 0) {

@@ -34,7 +34,8 @@ class RawClient {
   RawResponse ReadHead();
   // Bytes up to and with `mark` (of a stream's raw body); empty when the connection ends first.
   std::string ReadUntil(absl::string_view mark);
-  bool AtEnd();  // waits for the server to close
+  void EndInput();  // nothing more will be sent; reading goes on
+  bool AtEnd();     // waits for the server to close
   void Close();
 
  private:

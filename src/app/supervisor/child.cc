@@ -13,12 +13,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "app/supervisor/reporter.h"
 
 namespace shoal::app {
 namespace {
 
 constexpr int kExecFailed = 127;
-constexpr size_t kAnnouncementBytesMax = 4096;
+constexpr size_t kLineBytesMax = 4096;
 
 // Runs in the forked child: only async-signal-safe calls.
 [[noreturn]] void ExecuteChild(pid_t parent, char* const* arguments) {
@@ -75,13 +76,15 @@ Child::Child(Child&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       announce_fd_(std::exchange(other.announce_fd_, -1)),
       pid_fd_(std::exchange(other.pid_fd_, -1)),
-      announcement_(std::move(other.announcement_)) {}
+      unread_(std::move(other.unread_)),
+      announced_(other.announced_) {}
 
 Child& Child::operator=(Child&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(announce_fd_, other.announce_fd_);
   std::swap(pid_fd_, other.pid_fd_);
-  std::swap(announcement_, other.announcement_);
+  std::swap(unread_, other.unread_);
+  std::swap(announced_, other.announced_);
   return *this;
 }
 
@@ -90,13 +93,15 @@ Child::~Child() {
   if (pid_fd_ >= 0) close(pid_fd_);
 }
 
-std::string Child::ReadAnnouncement() {
+ChildReports Child::ReadReports() {
+  ChildReports reports;
   char buffer[512];
   while (announce_fd_ >= 0) {
     const ssize_t got = read(announce_fd_, buffer, sizeof(buffer));
     if (got > 0) {
-      announcement_.append(buffer, static_cast<size_t>(got));
-      if (announcement_.size() <= kAnnouncementBytesMax) continue;
+      unread_.append(buffer, static_cast<size_t>(got));
+      TakeLines(reports);
+      if (unread_.size() <= kLineBytesMax) continue;
     } else if (got < 0 && errno == EINTR) {
       continue;
     } else if (got < 0 && errno == EAGAIN) {
@@ -105,8 +110,22 @@ std::string Child::ReadAnnouncement() {
     close(announce_fd_);
     announce_fd_ = -1;
   }
-  const size_t end = announcement_.find('\n');
-  return end == std::string::npos ? std::string() : announcement_.substr(0, end);
+  return reports;
+}
+
+void Child::TakeLines(ChildReports& reports) {
+  size_t begin = 0;
+  for (size_t end; (end = unread_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string line = unread_.substr(begin, end - begin);
+    if (!std::exchange(announced_, true)) {
+      reports.address = line;
+    } else if (line == kProgressLine) {
+      reports.progress = true;
+    } else if (line == kDrainLine) {
+      reports.draining = true;
+    }
+  }
+  unread_.erase(0, begin);
 }
 
 void Child::Signal(int signal) const {

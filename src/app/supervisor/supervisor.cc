@@ -16,10 +16,17 @@
 #include "base/status.h"
 
 namespace shoal::app {
+namespace {
 
-Supervisor::Supervisor(SupervisorOptions options) : options_(std::move(options)) {
+// A wait that ends this much late means that this process stood still, perhaps with the machine.
+constexpr absl::Duration kHeldUp = absl::Seconds(1);
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorOptions options)
+    : options_(std::move(options)), router_(options_.limits) {
   for (const ProcessSpec& spec : options_.workers) {
-    workers_.emplace_back();
+    workers_.emplace_back(options_.limits);
     workers_.back().spec = spec;
   }
   router_.spec = options_.router;
@@ -58,7 +65,7 @@ absl::Status Supervisor::Start(Process& process) {
   process.child.clear();
   process.child.push_back(std::move(child));
   process.started = absl::Now();
-  process.up = false;
+  process.liveness.OnStart(clock_.Now());
   process.restart_at = absl::InfiniteFuture();
   return absl::OkStatus();
 }
@@ -72,7 +79,7 @@ absl::Status Supervisor::StartRouter() {
 }
 
 absl::Status Supervisor::StartAll() {
-  const absl::Time deadline = absl::Now() + options_.start_deadline;
+  const absl::Time deadline = absl::Now() + options_.limits.start;
   for (Process& worker : workers_) SHOAL_RETURN_IF_ERROR(Start(worker));
   const auto missing = [this]() -> const Process* {
     for (const Process& worker : workers_) {
@@ -90,20 +97,32 @@ absl::Status Supervisor::StartAll() {
     if (!first_failure_.empty()) return absl::InternalError(first_failure_);
     if (absl::Now() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(process->spec.name, " was not ready within ",
-                                                      absl::FormatDuration(options_.start_deadline),
+                                                      absl::FormatDuration(options_.limits.start),
                                                       " (deadlines.start)"));
     }
   }
   return absl::OkStatus();
 }
 
-void Supervisor::TakeAnnouncement(Process& process) {
-  const std::string line = process.child.front().ReadAnnouncement();
-  if (line.empty() || process.up) return;
-  log::Info("{} is up on {}", process.spec.name, line);
-  process.up = true;
-  if (process.address.empty()) process.address = line;
-  process.announced = true;
+void Supervisor::TakeReports(Process& process, absl::Time monotonic_now) {
+  const ChildReports reports = process.child.front().ReadReports();
+  if (!reports.address.empty()) {
+    log::Info("{} is up on {}", process.spec.name, reports.address);
+    if (process.address.empty()) process.address = reports.address;
+    process.announced = true;
+  }
+  if (reports.progress || !reports.address.empty()) process.liveness.OnProgress(monotonic_now);
+  if (reports.draining) process.liveness.OnDrain(monotonic_now);
+}
+
+void Supervisor::KillHung() {
+  for (Process* process : All()) {
+    if (process->child.empty() || !process->liveness.Hung(clock_.Now())) continue;
+    log::Error("{} has made no progress for {} ({}) and is killed", process->spec.name,
+               absl::FormatDuration(process->liveness.limit()), process->liveness.limit_name());
+    process->child.front().Signal(SIGKILL);
+    process->liveness.OnEnd();
+  }
 }
 
 void Supervisor::HandleExit(Process& process, bool restart) {
@@ -111,6 +130,7 @@ void Supervisor::HandleExit(Process& process, bool restart) {
   if (!process.child.front().Reap(&status)) return;
   const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
   process.child.clear();
+  process.liveness.OnEnd();
   if (!restart) {
     if (failed) {
       clean_ = false;
@@ -134,10 +154,15 @@ void Supervisor::HandleExit(Process& process, bool restart) {
 bool Supervisor::Wait(absl::Time until) {
   std::vector<pollfd> polls = {{signal_fd_, POLLIN, 0}};
   std::vector<Process*> owners = {nullptr};
+  const absl::Time before = clock_.Now();
   for (Process* process : All()) {
     if (process->child.empty()) {
       until = std::min(until, process->restart_at);
       continue;
+    }
+    // Another clock, but only the difference matters.
+    if (watching_) {
+      until = std::min(until, absl::Now() + (process->liveness.deadline() - before));
     }
     polls.push_back({process->child.front().pid_fd(), POLLIN, 0});
     owners.push_back(process);
@@ -151,15 +176,19 @@ bool Supervisor::Wait(absl::Time until) {
                           ? -1
                           : static_cast<int>(std::clamp<int64_t>(left_ms + 1, 0, 1 << 30));
   if (poll(polls.data(), polls.size(), timeout) < 0) return false;
+  const absl::Time now = clock_.Now();
+  if (timeout >= 0 && now - before > absl::Milliseconds(timeout) + kHeldUp) {
+    for (Process* process : All()) process->liveness.Forgive(now);
+  }
   signalfd_siginfo info;
   const bool terminated = read(signal_fd_, &info, sizeof(info)) == sizeof(info);
   for (size_t i = 1; i < polls.size(); ++i) {
     Process& process = *owners[i];
     if (polls[i].revents == 0 || process.child.empty()) continue;
     if (polls[i].fd == process.child.front().announce_fd()) {
-      TakeAnnouncement(process);
+      TakeReports(process, now);
     } else {
-      TakeAnnouncement(process);
+      TakeReports(process, now);
       HandleExit(process, !draining_);
     }
   }
@@ -171,7 +200,9 @@ absl::Status Supervisor::Run() {
   // The router's announcement names the addresses clients use.
   std::printf("serving on %s\n", router_.address.c_str());
   std::fflush(stdout);
+  watching_ = true;
   while (!Wait(absl::InfiniteFuture())) {
+    KillHung();
     for (Process* process : All()) {
       if (process->child.empty() && absl::Now() >= process->restart_at) {
         if (const absl::Status status = Start(*process); !status.ok()) {
@@ -187,8 +218,8 @@ absl::Status Supervisor::Run() {
 absl::Status Supervisor::Drain() {
   log::Info("draining: the router first, then the workers");
   draining_ = true;
-  // Each child has the drain time itself; the margin covers its clean-up.
-  const absl::Duration limit = options_.drain + absl::Seconds(5);
+  watching_ = false;
+  const absl::Duration limit = options_.limits.drain;
   clean_ = Stop({&router_}, absl::Now() + limit) && clean_;
   std::vector<Process*> workers;
   for (Process& worker : workers_) workers.push_back(&worker);

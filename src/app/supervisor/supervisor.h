@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Supervisor: the processes of this host. A dead worker is started again with back-off while the
-// others go on; SIGTERM and SIGINT drain.
+// Supervisor: the processes of this host. A child that ends, or hangs and is then killed, is
+// started again with back-off while the others go on; SIGTERM and SIGINT drain.
 #pragma once
 
 #include <map>
@@ -10,7 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "app/supervisor/child.h"
+#include "app/supervisor/liveness.h"
 #include "app/supervisor/restart_policy.h"
+#include "worker/engine/monotonic_clock.h"
 
 namespace shoal::app {
 
@@ -24,8 +26,7 @@ struct SupervisorOptions {
   // The router starts once each worker has announced its address, with
   // "--worker-address NAME=ADDRESS" for each.
   ProcessSpec router;
-  absl::Duration start_deadline = absl::Seconds(120);
-  absl::Duration drain = absl::Seconds(30);
+  LivenessLimits limits;
 };
 
 // Owned by one thread, which must have blocked SIGTERM and SIGINT.
@@ -40,13 +41,14 @@ class Supervisor {
 
  private:
   struct Process {
+    explicit Process(const LivenessLimits& limits) : liveness(limits) {}
     ProcessSpec spec;
     std::vector<Child> child;  // none or one
     RestartPolicy policy;
+    Liveness liveness;
     absl::Time started, restart_at = absl::InfiniteFuture();
     std::string address;     // of the first announcement; kept over restarts
     bool announced = false;  // by any run
-    bool up = false;         // this run has announced itself
   };
 
   absl::Status StartAll();
@@ -54,7 +56,8 @@ class Supervisor {
   absl::Status StartRouter();
   // Waits for children, announcements, signals or `until`; true when a termination signal came.
   bool Wait(absl::Time until);
-  void TakeAnnouncement(Process& process);
+  void TakeReports(Process& process, absl::Time monotonic_now);
+  void KillHung();
   void HandleExit(Process& process, bool restart);
   absl::Status Drain();
   // Signals SIGTERM and waits until `until`; then SIGKILL. False when one had to be killed or
@@ -66,8 +69,10 @@ class Supervisor {
   std::vector<Process> workers_;
   Process router_;
   int signal_fd_ = -1;
-  std::string first_failure_;  // of a child that ended before it announced
+  const worker::MonotonicClock clock_;  // of liveness: a suspended machine's time does not count
+  std::string first_failure_;           // of a child that ended before it announced
   bool draining_ = false;
+  bool watching_ = false;  // everything has started: what hangs is killed
   bool clean_ = true;
 };
 

@@ -83,6 +83,7 @@ struct RouterConfig {
 
 struct DeadlineConfig {
   absl::Duration step = absl::Seconds(60);               // work but no step for this long: stalled
+  absl::Duration hang = absl::Seconds(120);              // no progress for this long: restarted
   absl::Duration start = absl::Seconds(120);             // a replica must be ready by then
   absl::Duration request = absl::Seconds(600);           // a request without its own deadline
   absl::Duration first_token_retry = absl::Seconds(10);  // bound of retries before the first token

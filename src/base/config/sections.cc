@@ -117,6 +117,10 @@ void BindDeadlines(Binder& b, DeadlineConfig& deadlines) {
   const DurationRule rule = {.min = absl::Milliseconds(1), .max = absl::Hours(24)};
   b.Duration("step", deadlines.step, rule,
              {.doc = "A replica with work but no step for this long has stalled."});
+  // An idle worker's self-checks are a second apart.
+  b.Duration("hang", deadlines.hang, {.min = absl::Seconds(3), .max = absl::Hours(24)},
+             {.doc = "serve kills and restarts a process that makes no progress for this long; "
+                     "at least `deadlines.step`."});
   b.Duration("start", deadlines.start, rule, {.doc = "A replica must be ready by then."});
   b.Duration("request", deadlines.request, rule,
              {.doc = "The deadline of a request that brings none."});

@@ -129,6 +129,16 @@ void CheckOrigins(const ClusterConfig& config, Problems& problems) {
   }
 }
 
+void CheckDeadlines(const ClusterConfig& config, Problems& problems) {
+  const DeadlineConfig& deadlines = config.deadlines;
+  if (deadlines.hang >= deadlines.step) return;
+  problems.Add("deadlines.hang",
+               absl::StrCat(absl::FormatDuration(deadlines.hang), " is shorter than ",
+                            absl::FormatDuration(deadlines.step),
+                            " of deadlines.step: a step that may take that long would count as "
+                            "a hang"));
+}
+
 }  // namespace
 
 void Validate(const ClusterConfig& config, Problems& problems) {
@@ -138,6 +148,7 @@ void Validate(const ClusterConfig& config, Problems& problems) {
   CheckHosts(config, problems);
   CheckPorts(config, problems);
   CheckOrigins(config, problems);
+  CheckDeadlines(config, problems);
 }
 
 }  // namespace shoal::config

@@ -27,6 +27,7 @@ struct ServiceOptions {
   std::vector<std::string> cors_origins;
   absl::Duration request_deadline = absl::Seconds(600);
   int64_t body_bytes_max = 8 << 20;
+  absl::Duration write_stall = absl::Seconds(60);  // of a gRPC client that takes nothing
   size_t client_buffer_max = 1 << 20;  // bytes a client may lag behind before it is cancelled
   absl::Time started;
 };

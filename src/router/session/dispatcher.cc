@@ -123,6 +123,7 @@ void Dispatcher::Run() {
   while (running || fleet_->open() > 0) {
     std::vector<Event> events = mailbox_.PopAll(kTick);
     const absl::Time now = absl::Now();
+    last_turn_ns_.store(absl::ToUnixNanos(now));
     for (Event& event : events) {
       if (!Handle(std::move(event), now)) running = false;
     }

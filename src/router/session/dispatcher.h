@@ -66,6 +66,8 @@ class Dispatcher {
   std::shared_ptr<const FleetSnapshot> snapshot() const;
   int64_t accepted() const { return accepted_.load(); }
   int64_t ended() const { return ended_.load(); }
+  // When its thread last turned; it does so every 20 ms at least.
+  int64_t last_turn_ns() const { return last_turn_ns_.load(); }
 
  private:
   struct CancelEvent {
@@ -118,6 +120,7 @@ class Dispatcher {
   std::atomic<uint64_t> next_id_{1};
   std::atomic<int64_t> accepted_{0};
   std::atomic<int64_t> ended_{0};
+  std::atomic<int64_t> last_turn_ns_{0};
 
   mutable Mutex mutex_;
   std::shared_ptr<const FleetSnapshot> snapshot_ ABSL_GUARDED_BY(mutex_);

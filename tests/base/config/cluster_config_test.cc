@@ -74,6 +74,17 @@ TEST_F(ClusterConfigTest, ReadsValuesAndFillsInDefaults) {
   EXPECT_EQ(config->FindModel("other"), nullptr);
 }
 
+TEST_F(ClusterConfigTest, AHangIsNeverShorterThanAStepMayBe) {
+  const auto config = Read(kBase, {"deadlines.step=4s", "deadlines.hang=4s"});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->deadlines.hang, absl::Seconds(4));
+  const auto short_hang = Read(kBase, {"deadlines.step=5s", "deadlines.hang=4s"});
+  EXPECT_THAT(std::string(short_hang.status().message()),
+              HasSubstr("deadlines.hang: 4s is shorter than 5s of deadlines.step"));
+  const auto below_a_self_check = Read(kBase, {"deadlines.step=1s", "deadlines.hang=1s"});
+  EXPECT_THAT(std::string(below_a_self_check.status().message()), HasSubstr("deadlines.hang"));
+}
+
 TEST_F(ClusterConfigTest, ReadsEveryKindOfValue) {
   const auto config = Read(absl::StrCat(kBase, R"(
 numerics: { shards: 8, activation: float32 }

@@ -13,7 +13,7 @@ namespace shoal::router {
 grpc::ServerWriteReactor<v1::GenerateResponse>* GenerateStream::Start(
     Service* service, grpc::CallbackServerContext* context,
     absl::StatusOr<GenerationRequest> request, size_t request_bytes) {
-  auto stream = std::make_shared<GenerateStream>(service);
+  auto stream = std::make_shared<GenerateStream>(service, context);
   stream->self_ = stream;
   if (!request.ok()) {
     stream->FinishOnce(request.status());
@@ -77,7 +77,21 @@ bool GenerateStream::OnChoice(ChoiceEvent event) {
     Push(std::move(response));
   }
   MutexLock lock(&mutex_);
-  return queue_bytes_ <= service_.options.client_buffer_max;
+  return queue_bytes_ <= service_.options.client_buffer_max && !Stalled();
+}
+
+void GenerateStream::WriteFront() {
+  write_began_ = absl::Now();
+  StartWrite(&queue_.front());
+}
+
+bool GenerateStream::Stalled() const {
+  return !queue_.empty() && absl::Now() - write_began_ > service_.options.write_stall;
+}
+
+void GenerateStream::OnFlushTimeout() {
+  MutexLock lock(&mutex_);
+  if (!done_) context_->TryCancel();
 }
 
 void GenerateStream::OnEnd(EndEvent end) {
@@ -93,7 +107,7 @@ void GenerateStream::Push(v1::GenerateResponse response) {
   if (finished_) return;
   queue_bytes_ += response.ByteSizeLong();
   queue_.push_back(std::move(response));
-  if (queue_.size() == 1) StartWrite(&queue_.front());
+  if (queue_.size() == 1) WriteFront();
 }
 
 void GenerateStream::FinishOnce(const absl::Status& status) {
@@ -101,7 +115,14 @@ void GenerateStream::FinishOnce(const absl::Status& status) {
   if (ended_) return;
   ended_ = true;
   end_status_ = status;
-  if (!queue_.empty() || finished_) return;
+  if (finished_) return;
+  if (!queue_.empty()) {
+    flush_alarm_.Set(absl::ToChronoTime(absl::Now() + service_.options.write_stall),
+                     [self = shared_from_this()](bool fired) {
+                       if (fired) self->OnFlushTimeout();
+                     });
+    return;
+  }
   finished_ = true;
   Finish(ToGrpc(status));
 }
@@ -119,7 +140,7 @@ void GenerateStream::OnWriteDone(bool ok) {
       left = !finished_;
       finished_ = true;
     } else if (!queue_.empty()) {
-      StartWrite(&queue_.front());
+      WriteFront();
     } else if (ended_ && !finished_) {
       finished_ = true;
       Finish(ToGrpc(end_status_));
@@ -135,6 +156,11 @@ void GenerateStream::OnCancel() {
   service_.dispatcher.Cancel(id_);
 }
 
-void GenerateStream::OnDone() { const std::shared_ptr<GenerateStream> last = std::move(self_); }
+void GenerateStream::OnDone() {
+  const std::shared_ptr<GenerateStream> last = std::move(self_);
+  MutexLock lock(&mutex_);
+  done_ = true;
+  flush_alarm_.Cancel();
+}
 
 }  // namespace shoal::router

@@ -2,6 +2,7 @@
 // GenerateStream: one Generate or Chat call: the server's reactor and the session's sink.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -29,7 +30,8 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateRespons
       Service* service, grpc::CallbackServerContext* context,
       absl::StatusOr<GenerationRequest> request, size_t request_bytes);
 
-  explicit GenerateStream(Service* service) : service_(*service) {}
+  GenerateStream(Service* service, grpc::CallbackServerContext* context)
+      : service_(*service), context_(context) {}
 
   bool OnChoice(ChoiceEvent event) override;
   void OnWait() override {}  // HTTP/2 has its own pings
@@ -43,9 +45,13 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateRespons
   void Begin(GenerationRequest request, size_t request_bytes);
   void Push(v1::GenerateResponse response);
   void FinishOnce(const absl::Status& status);
+  void WriteFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Stalled() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnFlushTimeout();
   void Adopt(const RequestSpec& spec);
 
   Service& service_;
+  grpc::CallbackServerContext* const context_;  // valid until OnDone
   uint64_t id_ = 0;
   std::atomic<bool> cancelled_{false};
   std::shared_ptr<GenerateStream> self_;
@@ -60,6 +66,9 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateRespons
   size_t queue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;     // end_status_ is known
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;      // context_ is gone
+  absl::Time write_began_ ABSL_GUARDED_BY(mutex_);
+  grpc::Alarm flush_alarm_ ABSL_GUARDED_BY(mutex_);  // the client takes what is left, or is cut off
   absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@ namespace shoal::router {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
+constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
@@ -25,7 +27,8 @@ Connection::Connection(int fd, uint64_t id, const ConnectionLimits& limits, Http
       outbox_(std::move(outbox)),
       budget_(budget),
       parser_(limits.parser),
-      deadline_(now + limits.idle) {}
+      deadline_(now + limits.idle),
+      waiting_since_(now) {}
 
 Connection::~Connection() {
   budget_->held -= charged_;
@@ -43,15 +46,41 @@ bool Connection::OnReadable(absl::Time now) {
   char buffer[kReadBytes];
   const ssize_t count = recv(fd_, buffer, sizeof(buffer), 0);
   if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-  if (count == 0) {
-    input_ended_ = true;
-    return state_ == State::kFlushing && wants_write();
-  }
+  if (count == 0) return OnInputEnd(now);
   if (state_ == State::kLingering || state_ == State::kFlushing) return true;  // thrown away
   in_.append(buffer, static_cast<size_t>(count));
   if (state_ == State::kAnswering) return true;
-  if (parser_.in_body()) deadline_ = now + limits_.body;
+  if (parser_.in_body()) deadline_ = std::min(now + limits_.body, body_deadline_);
   return Advance(now);
+}
+
+bool Connection::OnInputEnd(absl::Time now) {
+  input_ended_ = input_end_seen_ = true;
+  if (state_ == State::kFlushing) return wants_write();
+  if (state_ == State::kLingering) return false;
+  if (state_ == State::kReading) {  // the request stays a fragment; earlier answers are still sent
+    state_ = State::kFlushing;
+    return wants_write() && Flush(now);
+  }
+  return OnHangup(now);
+}
+
+// A client that has sent all of its input and one that has left look the same until something is
+// sent: then the latter's system answers with a reset. Within a stream that is the filler; before
+// an answer has begun, an interim response, which every HTTP/1.1 client skips.
+bool Connection::OnHangup(absl::Time now) {
+  input_end_seen_ = true;
+  if (streaming_) {
+    AppendStreamBytes(filler_);
+  } else if (!parser_.http10()) {
+    out_ += kContinue;
+  }
+  return Flush(now);
+}
+
+absl::Time Connection::waiting_since() const {
+  const bool waits = state_ == State::kReading && !parser_.in_body() && !wants_write();
+  return waits ? waiting_since_ : absl::InfiniteFuture();
 }
 
 void Connection::ChargeBody() {
@@ -68,6 +97,10 @@ bool Connection::Advance(absl::Time now) {
         if (fresh && !in_.empty() && !head_begun_) {  // further pieces of the head do not extend it
           head_begun_ = true;
           deadline_ = now + limits_.head;
+        }
+        if (input_ended_) {  // and what is left of it is no whole request
+          state_ = State::kFlushing;
+          break;
         }
         ChargeBody();
         if (budget_->held <= limits_.bodies_bytes_max) return Flush(now);
@@ -91,6 +124,7 @@ bool Connection::Advance(absl::Time now) {
 bool Connection::OnHeadComplete(absl::Time now) {
   head_begun_ = false;
   deadline_ = now + limits_.body;
+  body_deadline_ = now + limits_.body_whole;
   head_method_ = parser_.request().method == "HEAD";
   if (std::optional<HttpResponse> refusal = handler_->OnHeaders(parser_.request())) {
     close_after_ = true;  // the body stays unread
@@ -98,7 +132,7 @@ bool Connection::OnHeadComplete(absl::Time now) {
     state_ = State::kFlushing;
     return true;
   }
-  if (parser_.expects_continue()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+  if (parser_.expects_continue()) out_ += kContinue;
   return Flush(now);
 }
 
@@ -131,7 +165,8 @@ void Connection::Refuse(int status, const std::string& message) {
 // The answer is complete (in out_): the next request, or the end.
 void Connection::Finish(absl::Time now) {
   exchange_.reset();
-  if (close_after_) {
+  streaming_ = false;
+  if (close_after_ || (input_ended_ && in_.empty())) {
     state_ = State::kFlushing;
     return;
   }
@@ -139,6 +174,7 @@ void Connection::Finish(absl::Time now) {
   head_begun_ = false;
   state_ = State::kReading;
   deadline_ = now + limits_.idle;
+  waiting_since_ = now;
 }
 
 void Connection::AppendResponse(const HttpResponse& response, bool stream) {
@@ -150,7 +186,7 @@ void Connection::AppendResponse(const HttpResponse& response, bool stream) {
   }
   if (chunked_) {
     out_ += "Transfer-Encoding: chunked\r\n";
-  } else if (!stream) {
+  } else if (!stream && response.status != 204) {  // which has no body, nor a length of one
     absl::StrAppend(&out_, "Content-Length: ", response.body.size(), "\r\n");
   }
   if (close_after_) out_ += "Connection: close\r\n";
@@ -183,6 +219,8 @@ bool Connection::OnCommand(OutboxCommand command, absl::Time now) {
       Finish(now);
       break;
     case OutboxCommand::Kind::kStartStream:
+      streaming_ = true;
+      filler_ = std::move(command.bytes);
       AppendResponse(command.response, /*stream=*/true);
       break;
     case OutboxCommand::Kind::kWrite:

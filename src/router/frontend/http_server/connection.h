@@ -21,6 +21,7 @@ struct ConnectionLimits {
   absl::Duration idle = absl::Seconds(75);
   absl::Duration head = absl::Seconds(15);         // of a request, from its first byte on
   absl::Duration body = absl::Seconds(60);         // between two pieces of it
+  absl::Duration body_whole = absl::Seconds(120);  // from its head on
   absl::Duration write_stall = absl::Seconds(60);  // unsent output without progress
   absl::Duration linger = absl::Seconds(2);        // reading on after an early answer
 };
@@ -46,10 +47,16 @@ class Connection {
 
   int fd() const { return fd_; }
   bool wants_read() const;
-  // Reading is paused, so a leaving client shows only as a hang-up.
-  bool watches_hangup() const { return state_ == State::kAnswering && !wants_read(); }
+  // Reading is paused, so the end of the client's input shows only as a hang-up.
+  bool watches_hangup() const {
+    return state_ == State::kAnswering && !wants_read() && !input_end_seen_;
+  }
+  [[nodiscard]] bool OnHangup(absl::Time now);
   bool wants_write() const { return out_sent_ < out_.size(); }
   bool busy() const { return exchange_ != nullptr || wants_write(); }
+  // Since when it has waited for a whole head, which nobody is owed an answer for; InfiniteFuture
+  // while it does something else.
+  absl::Time waiting_since() const;
 
  private:
   enum class State : uint8_t {
@@ -60,6 +67,7 @@ class Connection {
   };
 
   bool Advance(absl::Time now);
+  bool OnInputEnd(absl::Time now);
   bool Dispatch(absl::Time now);
   bool OnHeadComplete(absl::Time now);
   void Refuse(int status, const std::string& message);
@@ -82,13 +90,18 @@ class Connection {
   size_t out_sent_ = 0;  // prefix of out_ already sent
   std::shared_ptr<Exchange> exchange_;
   uint64_t exchange_count_ = 0;
-  bool head_begun_ = false;   // deadline_ is that of a head
-  bool close_after_ = false;  // the current answer is the last
-  bool head_method_ = false;  // the current request is a HEAD
-  bool chunked_ = false;      // the current stream is
-  bool input_ended_ = false;  // the client sends no more, but still reads
-  int64_t charged_ = 0;       // of budget_
-  absl::Time deadline_;       // of the state
+  bool head_begun_ = false;      // deadline_ is that of a head
+  bool close_after_ = false;     // the current answer is the last
+  bool head_method_ = false;     // the current request is a HEAD
+  bool chunked_ = false;         // the current stream is
+  bool streaming_ = false;       // the current answer's head is sent, its end is not
+  std::string filler_;           // of the current stream
+  bool input_ended_ = false;     // all of the client's input is read; it may still be reading
+  bool input_end_seen_ = false;  // some of it may be unread
+  int64_t charged_ = 0;          // of budget_
+  absl::Time deadline_;          // of the state
+  absl::Time body_deadline_ = absl::InfiniteFuture();  // of the whole body
+  absl::Time waiting_since_;
   absl::Time write_deadline_ = absl::InfiniteFuture();
 };
 

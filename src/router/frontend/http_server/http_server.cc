@@ -33,7 +33,9 @@ constexpr int kBacklog = 1024;
 constexpr int kAcceptsPerWake = 64;
 constexpr absl::Duration kFullLogPause = absl::Seconds(10);
 
-absl::StatusOr<int> Listen(const std::string& host, int32_t port) {
+absl::StatusOr<int> Listen(const HttpServerOptions& options) {
+  const std::string& host = options.host;
+  const int32_t port = options.port;
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
@@ -48,6 +50,9 @@ absl::StatusOr<int> Listen(const std::string& host, int32_t port) {
   const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int one = 1;
   bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0;
+  // Accepted sockets inherit it.
+  ok = ok && setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &options.send_buffer_bytes,
+                        sizeof(options.send_buffer_bytes)) == 0;
   ok = ok && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, kBacklog) == 0;
   const int error = errno;
   freeaddrinfo(found);
@@ -89,6 +94,7 @@ class Server final : public HttpServer {
   }
 
   int32_t port() const override { return port_; }
+  int64_t last_turn_ns() const override { return last_turn_ns_.load(); }
 
   void Stop(absl::Duration grace) override {
     MutexLock lock(&stop_mutex_);
@@ -119,6 +125,7 @@ class Server final : public HttpServer {
       std::array<epoll_event, 256> events;
       const int count = epoll_wait(epoll_, events.data(), events.size(), kTickMs);
       const absl::Time now = absl::Now();
+      last_turn_ns_.store(absl::ToUnixNanos(now));
       for (int i = 0; i < count; ++i) OnEvent(events[static_cast<size_t>(i)], now);
       for (OutboxCommand& command : outbox_->Take()) OnCommand(std::move(command), now);
       if (now >= next_tick_) Tick(now);
@@ -145,7 +152,9 @@ class Server final : public HttpServer {
     bool alive = (event.events & EPOLLERR) == 0;
     // A hang-up of both directions ends it even while reading is paused.
     if ((event.events & EPOLLHUP) != 0) alive = false;
-    if ((event.events & EPOLLRDHUP) != 0 && connection.watches_hangup()) alive = false;
+    if (alive && (event.events & EPOLLRDHUP) != 0 && connection.watches_hangup()) {
+      alive = connection.OnHangup(now);
+    }
     if (alive && (event.events & EPOLLIN) != 0) alive = connection.OnReadable(now);
     if (alive && (event.events & EPOLLOUT) != 0) alive = connection.OnWritable(now);
     Settle(it, alive);
@@ -187,7 +196,7 @@ class Server final : public HttpServer {
         }
         return;
       }
-      if (connections_.size() >= options_.connections_max) {
+      if (connections_.size() >= options_.connections_max && !EvictWaiting()) {
         close(fd);
         continue;
       }
@@ -201,6 +210,20 @@ class Server final : public HttpServer {
       Control(EPOLL_CTL_ADD, fd, entry.events, id);
       connections_.emplace(id, std::move(entry));
     }
+  }
+
+  // Nobody is owed an answer there; so one client's open connections do not keep others out.
+  bool EvictWaiting() {
+    auto longest = connections_.end();
+    absl::Time since = absl::InfiniteFuture();
+    for (auto it = connections_.begin(); it != connections_.end(); ++it) {
+      if (it->second.connection->waiting_since() >= since) continue;
+      since = it->second.connection->waiting_since();
+      longest = it;
+    }
+    if (longest == connections_.end()) return false;
+    connections_.erase(longest);
+    return true;
   }
 
   // A waiting client would wake the loop again at once, and nothing has been freed yet.
@@ -247,6 +270,7 @@ class Server final : public HttpServer {
   const int32_t port_;
   const std::shared_ptr<Outbox> outbox_;
   std::atomic<int64_t> stop_at_ns_{0};
+  std::atomic<int64_t> last_turn_ns_{0};
   Mutex stop_mutex_;
   // The server thread's own.
   std::map<uint64_t, Entry> connections_;
@@ -262,7 +286,7 @@ class Server final : public HttpServer {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpServer(const HttpServerOptions& options,
                                                             HttpHandler* handler) {
-  auto listener = Listen(options.host, options.port);
+  auto listener = Listen(options);
   if (!listener.ok()) return listener.status();
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
   const int wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -17,7 +17,11 @@ namespace shoal::router {
 struct HttpServerOptions {
   std::string host;
   int32_t port = 0;  // 0: chosen by the system
+  // When full, a new connection takes the place of the one that has waited longest for a request.
   size_t connections_max = 4096;
+  // What the system buffers for a client that does not read, beyond which the limits of
+  // `connection` count. The system doubles it.
+  int32_t send_buffer_bytes = 64 << 10;
   ConnectionLimits connection;
 };
 
@@ -26,6 +30,8 @@ class HttpServer {
  public:
   virtual ~HttpServer() = default;  // Stop(0) first
   virtual int32_t port() const = 0;
+  // When its thread last turned; it does so every 100 ms at least.
+  virtual int64_t last_turn_ns() const = 0;
   // No new connections; open exchanges may finish and be sent until `grace` has passed. Idempotent.
   virtual void Stop(absl::Duration grace) = 0;
 };

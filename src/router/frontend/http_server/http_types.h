@@ -40,7 +40,9 @@ class HttpExchange {
  public:
   virtual ~HttpExchange() = default;
   virtual void Respond(HttpResponse response) = 0;
-  virtual void StartStream(HttpResponse head) = 0;
+  // `filler` means nothing to the client: it is sent to learn whether a client that has ended its
+  // input still reads.
+  virtual void StartStream(HttpResponse head, std::string filler) = 0;
   virtual void Write(std::string bytes) = 0;
   virtual void EndStream() = 0;
   // Bytes given to this exchange that the client's socket has not taken yet.

@@ -33,8 +33,9 @@ void Exchange::Respond(HttpResponse response) {
   outbox_->Push({connection_, id_, OutboxCommand::Kind::kRespond, std::move(response), {}});
 }
 
-void Exchange::StartStream(HttpResponse head) {
-  outbox_->Push({connection_, id_, OutboxCommand::Kind::kStartStream, std::move(head), {}});
+void Exchange::StartStream(HttpResponse head, std::string filler) {
+  outbox_->Push(
+      {connection_, id_, OutboxCommand::Kind::kStartStream, std::move(head), std::move(filler)});
 }
 
 void Exchange::Write(std::string bytes) {

@@ -22,7 +22,7 @@ struct OutboxCommand {
   uint64_t exchange = 0;
   Kind kind = Kind::kRespond;
   HttpResponse response;  // kRespond, kStartStream
-  std::string bytes;      // kWrite
+  std::string bytes;      // kWrite; kStartStream: the filler
 };
 
 // Thread-safe. Bounded by its users: an exchange's writer watches HttpExchange::buffered().
@@ -46,7 +46,7 @@ class Exchange final : public HttpExchange {
       : outbox_(std::move(outbox)), connection_(connection), id_(id) {}
 
   void Respond(HttpResponse response) override;
-  void StartStream(HttpResponse head) override;
+  void StartStream(HttpResponse head, std::string filler) override;
   void Write(std::string bytes) override;
   void EndStream() override;
   size_t buffered() const override { return queued_.load() + unsent_.load(); }

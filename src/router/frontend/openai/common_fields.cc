@@ -2,56 +2,12 @@
 #include "router/frontend/openai/common_fields.h"
 
 #include "router/api_error.h"
+#include "router/frontend/openai/unsupported_fields.h"
 
 namespace shoal::router {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-bool IsZero(const json& v) { return v.is_number() && v.get<double>() == 0; }
-bool IsOne(const json& v) { return v.is_number() && v.get<double>() == 1; }
-bool IsFalse(const json& v) { return v.is_boolean() && !v.get<bool>(); }
-bool IsEmpty(const json& v) { return (v.is_object() || v.is_array()) && v.empty(); }
-bool IsEmptyText(const json& v) { return v.is_string() && v.get_ref<const std::string&>().empty(); }
-bool IsTextFormat(const json& v) {
-  return v.is_object() && v.contains("type") && v["type"] == "text";
-}
-bool IsNever(const json&) { return false; }
-
-// Fields that would change the answer and are not built: only the value that means "as without it"
-// is let through.
-struct NeutralRule {
-  const char* name;
-  bool (*neutral)(const json&);
-};
-
-constexpr NeutralRule kNotBuilt[] = {
-    {"presence_penalty", IsZero},
-    {"frequency_penalty", IsZero},
-    {"repetition_penalty", IsOne},
-    {"length_penalty", IsOne},
-    {"logit_bias", IsEmpty},
-    {"response_format", IsTextFormat},
-    {"suffix", IsEmptyText},
-    {"min_tokens", IsZero},
-    {"typical_p", IsOne},
-    {"use_beam_search", IsFalse},
-    {"continue_final_message", IsFalse},
-    {"functions", IsEmpty},
-    {"guided_json", IsNever},
-    {"guided_regex", IsNever},
-    {"guided_choice", IsNever},
-    {"guided_grammar", IsNever},
-    {"structured_outputs", IsNever},
-    {"json_schema", IsNever},
-    {"grammar", IsEmptyText},
-    {"bad_words", IsEmpty},
-    {"allowed_token_ids", IsNever},
-    {"audio", IsNever},
-    {"prediction", IsNever},
-    {"web_search_options", IsNever},
-    {"kv_transfer_params", IsNever},
-};
 
 void ReadStreaming(Fields& fields, OpenAiRequest& out) {
   out.stream = fields.Bool("stream").value_or(false);
@@ -105,17 +61,11 @@ void ReadCommon(Fields& fields, OpenAiRequest& out) {
   params.ignore_eos = fields.Bool("ignore_eos").value_or(false);
   params.include_stop = fields.Bool("include_stop_str_in_output").value_or(false);
   params.keep_special = !fields.Bool("skip_special_tokens").value_or(true);
-  if (fields.Bool("return_token_ids").value_or(false)) {
-    fields.Fail(NotAvailableYet("return_token_ids"));
-  }
   const std::optional<int64_t> best_of = fields.Integer("best_of");
   if (best_of.has_value() && *best_of != 1 && *best_of != params.n.value_or(1)) {
     fields.Fail(NotAvailableYet("best_of"));
   }
-  for (const NeutralRule& rule : kNotBuilt) {
-    const json* value = fields.Find(rule.name);
-    if (value != nullptr && !rule.neutral(*value)) fields.Fail(NotAvailableYet(rule.name));
-  }
+  RefuseUnsupported(fields, out.generation.chat);
 }
 
 }  // namespace shoal::router

@@ -19,7 +19,7 @@ void HttpSink::Open(std::string first) {
                   {"Cache-Control", "no-cache"},
                   {"X-Accel-Buffering", "no"}};
   head.body = std::move(first);
-  options_.exchange->StartStream(options_.finish(std::move(head)));
+  options_.exchange->StartStream(options_.finish(std::move(head)), ":\n\n");
 }
 
 bool HttpSink::OnChoice(ChoiceEvent event) {
