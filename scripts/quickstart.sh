@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # From a fresh machine to a chat: installs, builds, fetches a small model, starts a cluster of a
 # router and two replicas, asks it one question over HTTP and one over gRPC, and keeps serving.
-#   scripts/quickstart.sh [--check] [--port N] [--model PATH]
+#   scripts/quickstart.sh [--help] [--check] [--port N] [--model PATH]
 #     --check       stop after the answers (exit code 0)
 #     --port N      HTTP on N, gRPC on N+1, replicas on N+2 and N+3 (default 8000, 8001, 9000, 9001)
+#     --help        show this text
 #     --model PATH  your own model (GGUF file or Hugging Face directory) instead of SmolLM2
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,7 +27,10 @@ while [ $# -gt 0 ]; do
       [ -e "$2" ] || die "--model $2 does not exist"
       model=$(realpath "$2")
       shift ;;
-    *) die "unknown option '$1'; see the head of scripts/quickstart.sh" ;;
+    -h | --help)
+      sed -n '3,/^set /{/^# \{0,1\}/s///p}' scripts/quickstart.sh
+      exit 0 ;;
+    *) die "unknown option '$1'; --help lists them" ;;
   esac
   shift
 done

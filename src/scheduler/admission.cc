@@ -93,6 +93,7 @@ void SchedulerImpl::Start(Sequence& sequence, const PrefixHit& hit) {
   Dequeue(sequence);
   sequence.state = SequenceState::kRunning;
   running_.push_back(&sequence);
+  counters_.running_tokens += static_cast<int64_t>(sequence.tokens.size());
   cache_.Hold(hit);
   sequence.tables = hit.tables;
   const int32_t hit_tokens = hit.blocks * options_.block_tokens;

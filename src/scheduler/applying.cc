@@ -67,6 +67,7 @@ void SchedulerImpl::ApplyTokens(Sequence& sequence, const SequenceResult& result
     sequence.tokens.push_back(output.token);
     delta.tokens.push_back(output);
     if (sequence.state == SequenceState::kWaiting) ++counters_.queued_tokens;
+    if (sequence.state == SequenceState::kRunning) ++counters_.running_tokens;
   }
 }
 

@@ -96,6 +96,7 @@ absl::Status SchedulerImpl::CheckCounts() const {
   int64_t waiting = 0;
   int64_t parked = 0;
   int64_t queued_tokens = 0;
+  int64_t running_tokens = 0;
   int64_t deadlines = 0;
   for (const auto& [id, sequence] : sequences_) {
     running += sequence->state == SequenceState::kRunning ? 1 : 0;
@@ -103,6 +104,8 @@ absl::Status SchedulerImpl::CheckCounts() const {
     parked += sequence->state == SequenceState::kParked ? 1 : 0;
     if (sequence->state == SequenceState::kWaiting || sequence->state == SequenceState::kParked)
       queued_tokens += static_cast<int64_t>(sequence->tokens.size());
+    if (sequence->state == SequenceState::kRunning)
+      running_tokens += static_cast<int64_t>(sequence->tokens.size());
     if (sequence->state != SequenceState::kEnded &&
         sequence->request.deadline < absl::InfiniteFuture())
       ++deadlines;
@@ -116,6 +119,9 @@ absl::Status SchedulerImpl::CheckCounts() const {
   if (queued_tokens != counters_.queued_tokens)
     return absl::InternalError(
         absl::StrCat(queued_tokens, " tokens are queued, counted ", counters_.queued_tokens));
+  if (running_tokens != counters_.running_tokens)
+    return absl::InternalError(
+        absl::StrCat(running_tokens, " tokens run, counted ", counters_.running_tokens));
   if (deadlines != static_cast<int64_t>(deadlines_.size()))
     return absl::InternalError("a deadline is lost");
   if (parked > 0 && waiting + running == 0)

@@ -93,7 +93,7 @@ bool SchedulerImpl::WouldFree(const Sequence& sequence, const std::vector<int32_
 void SchedulerImpl::Preempt(Sequence& sequence) {
   SHOAL_CHECK(sequence.state == SequenceState::kRunning);
   ++counters_.preemptions;
-  std::erase(running_, &sequence);
+  LeaveRunning(sequence);
   LeaveExecutor(sequence);
   Enqueue(sequence);  // with its old rank: before everyone who came later
   StartDraining(sequence);

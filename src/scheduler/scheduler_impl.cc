@@ -160,7 +160,7 @@ void SchedulerImpl::End(Sequence& sequence, FinishReason reason, Delta delta) {
   const SequenceState before = sequence.state;
   if (before == SequenceState::kWaiting) Dequeue(sequence);
   if (before == SequenceState::kParked) CountWaiting(sequence, -1);
-  if (before == SequenceState::kRunning) std::erase(running_, &sequence);
+  if (before == SequenceState::kRunning) LeaveRunning(sequence);
   sequence.state = SequenceState::kEnded;
   for (Sequence* next : siblings_.Left(sequence)) {
     CountWaiting(*next, -1);
@@ -172,6 +172,12 @@ void SchedulerImpl::End(Sequence& sequence, FinishReason reason, Delta delta) {
   } else if (sequence.steps_in_flight == 0) {
     FinishDraining(sequence);  // else it was preempted and drains already
   }
+}
+
+void SchedulerImpl::LeaveRunning(Sequence& sequence) {
+  std::erase(running_, &sequence);
+  counters_.running_tokens -= static_cast<int64_t>(sequence.tokens.size());
+  SHOAL_CHECK(counters_.running_tokens >= 0);
 }
 
 void SchedulerImpl::LeaveExecutor(Sequence& sequence) {
@@ -213,8 +219,6 @@ SchedulerStats SchedulerImpl::stats() const {
   SchedulerStats stats = counters_;
   stats.running = static_cast<int64_t>(running_.size());
   stats.waiting = waiting_.size() + siblings_.parked();
-  for (const Sequence* sequence : running_)
-    stats.running_tokens += static_cast<int64_t>(sequence->tokens.size());
   for (int32_t group = 0; group < cache_.groups(); ++group) {
     const int64_t total = cache_.blocks(group);
     const int64_t free = cache_.free_blocks(group);

@@ -85,6 +85,7 @@ class SchedulerImpl final : public Scheduler {
   // Gives the sequence its finish reason, in `delta` if one is being built.
   void End(Sequence& sequence, FinishReason reason, Delta delta);
   Delta EmptyDelta(const Sequence& sequence) const;
+  void LeaveRunning(Sequence& sequence);  // out of running_
   void LeaveExecutor(Sequence& sequence);
   void StartDraining(Sequence& sequence);
   // When no step in flight names a sequence that is not running: frees its blocks, forgets it when
@@ -155,7 +156,7 @@ class SchedulerImpl final : public Scheduler {
   std::deque<StepInFlight> in_flight_;
   uint64_t last_step_ = 0;
   std::vector<Delta> deltas_;  // for the next Apply or TakePending
-  SchedulerStats counters_;    // the cumulative fields and queued_tokens
+  SchedulerStats counters_;    // the cumulative fields, queued_tokens and running_tokens
 };
 
 // INVALID_ARGUMENT names the option, its value and the rule.

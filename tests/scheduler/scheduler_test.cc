@@ -71,6 +71,11 @@ TEST(Scheduler, FillsEverySlotAsSoonAsItIsFree) {
     ASSERT_TRUE(driver.Submit(Prompt(id, 100, 50, static_cast<TokenId>(1000 * id))).ok());
   for (int step = 0; step < 8; ++step) driver.Step();
   EXPECT_EQ(driver.scheduler().stats().running, 4);
+  int64_t running_tokens = 0;
+  for (uint64_t id = 1; id <= 4; ++id) {
+    running_tokens += 100 + static_cast<int64_t>(driver.output(id).tokens.size());
+  }
+  EXPECT_EQ(driver.scheduler().stats().running_tokens, running_tokens);
   for (uint64_t id = 1; id <= 4; ++id) EXPECT_GE(driver.output(id).first_token_at, 0);
 }
 
