@@ -113,6 +113,12 @@ function(shoal_add_tests)
     if(sources)
       add_executable(${folder}_tests ${sources})
       target_compile_options(${folder}_tests PRIVATE ${SHOAL_WARNINGS})
+      if(SHOAL_SANITIZE STREQUAL "thread" AND folder MATCHES "^(router|worker|app)$")
+        # Overrides functions of gRPC and abseil, for which an executable exports its own.
+        target_sources(${folder}_tests PRIVATE
+                       "${CMAKE_SOURCE_DIR}/tests/sanitizer/library_order.cc")
+        set_target_properties(${folder}_tests PROPERTIES ENABLE_EXPORTS ON)
+      endif()
       target_precompile_headers(${folder}_tests PRIVATE ${SHOAL_COMMON_HEADERS}
                                 <gtest/gtest.h> <gmock/gmock.h>)
       target_include_directories(${folder}_tests PRIVATE "${CMAKE_SOURCE_DIR}/tests")
