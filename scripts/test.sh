@@ -3,7 +3,7 @@
 # Builds and runs all tests: style, unit and cluster tests, exactness (CI sample), real clients,
 # sanitizers. Needs no network once scripts/setup.sh has run.
 #   scripts/test.sh             everything
-#   scripts/test.sh --quick     without the sanitizer build
+#   scripts/test.sh --quick     without the sanitizer builds
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -31,6 +31,8 @@ fi
 if [ "$quick" = 0 ]; then
   step "address and undefined-behaviour sanitizers"
   scripts/sanitize.sh asan
+  step "thread sanitizer"
+  scripts/sanitize.sh tsan
 fi
 
 step "tests"
