@@ -12,6 +12,8 @@ namespace shoal::router {
 
 inline constexpr char kContextLengthExceeded[] = "context_length_exceeded";
 inline constexpr char kModelNotFound[] = "model_not_found";
+// The request was under way at too many unexpected ends of replicas.
+inline constexpr char kReplicaCrash[] = "replica_crash";
 
 absl::Status ApiError(absl::StatusCode code, absl::string_view message, absl::string_view param,
                       absl::string_view error_code = "");

@@ -110,9 +110,18 @@ TEST_F(OpenAiValidation, RefusesImpossibleValuesWithTheirParameter) {
                                      {"model", nullptr},
                                      {"model", json::array({"a"})},
                                      {"model", 7},
-                                     {"priority", "high"},
-                                     // Known, and not built.
-                                     {"presence_penalty", 0.5},
+                                     {"priority", "high"}};
+  for (const Refusal& c : both) {
+    for (const RawResponse& response :
+         {ChatWith(c.field, c.value), CompletionWith(c.field, c.value)}) {
+      EXPECT_EQ(response.status, 400) << c.field << " " << c.value << ": " << response.body;
+      EXPECT_EQ(response.json()["error"]["param"], c.field) << c.value << response.body;
+    }
+  }
+}
+
+TEST_F(OpenAiValidation, RefusesWhatWouldChangeTheAnswerAndIsNotBuilt) {
+  const std::vector<Refusal> both = {{"presence_penalty", 0.5},
                                      {"frequency_penalty", -0.5},
                                      {"repetition_penalty", 1.1},
                                      {"logit_bias", {{"5", 1}}},
@@ -142,6 +151,7 @@ TEST_F(OpenAiValidation, RefusesImpossibleValuesWithTheirParameter) {
          {ChatWith(c.field, c.value), CompletionWith(c.field, c.value)}) {
       EXPECT_EQ(response.status, 400) << c.field << " " << c.value << ": " << response.body;
       EXPECT_EQ(response.json()["error"]["param"], c.field) << c.value << response.body;
+      EXPECT_EQ(response.json()["error"]["code"], "not_available") << c.field;
     }
   }
 }

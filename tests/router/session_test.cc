@@ -169,6 +169,44 @@ TEST(Session, InsistsOnTheProfileOnlyForExactFailoverWithTokens) {
   EXPECT_TRUE(session->RouteFor(0).require_fingerprint);
 }
 
+TEST(Session, MarksWhatWasContinuedUnderAnotherProfile) {
+  auto session = Make(Spec());
+  SubmitTo(*session, 0, 0, "fp");
+  EXPECT_TRUE(session->OnDelta(0, Delta(Bytes("a")), kNow).events.at(0).exact);
+  // A replica of another profile that gives nothing leaves no mark.
+  session->OnReplicaLost(0, absl::UnavailableError("died"), kNow);
+  SubmitTo(*session, 0, 1, "other");
+  session->OnReplicaLost(0, absl::UnavailableError("died"), kNow);
+  EXPECT_EQ(session->RouteFor(0).fingerprint, "fp") << "the profile of what the client has";
+  SubmitTo(*session, 0, 2, "fp");
+  EXPECT_TRUE(session->OnDelta(0, Delta(Bytes("b")), kNow).events.at(0).exact);
+  session->OnReplicaLost(0, absl::UnavailableError("died"), kNow);
+  SubmitTo(*session, 0, 3, "other");
+  EXPECT_FALSE(session->OnDelta(0, Delta(Bytes("c")), kNow).events.at(0).exact);
+  const Actions actions = session->OnDelta(0, Delta(Bytes("d"), WireFinish::kLength), kNow);
+  EXPECT_FALSE(actions.events.at(0).exact);
+}
+
+TEST(Session, EndsTheRequestThatIsBlamedForTwoCrashes) {
+  auto session = Make(Spec());
+  const absl::Status died = absl::UnavailableError("died");
+  SubmitTo(*session, 0, 0);
+  session->Blame(0);
+  EXPECT_FALSE(session->sequence(0).on_probation()) << "its attempt is the one that crashed";
+  EXPECT_FALSE(session->OnReplicaLost(0, died, kNow).end.has_value());
+  EXPECT_TRUE(session->sequence(0).suspect());
+  SubmitTo(*session, 0, 1);
+  EXPECT_TRUE(session->sequence(0).on_probation());
+  session->OnDelta(0, Delta(Bytes("a")), kNow);
+  EXPECT_FALSE(session->sequence(0).on_probation());
+  EXPECT_FALSE(session->OnReplicaLost(0, died, kNow).end.has_value()) << "not blamed";
+  SubmitTo(*session, 0, 2);
+  session->Blame(0);
+  const Actions actions = session->OnReplicaLost(0, died, kNow);
+  EXPECT_EQ(actions.end->status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(ErrorCode(actions.end->status), kReplicaCrash);
+}
+
 TEST(Session, EndsFromTheJournalWhenOnlyTheFinalDeltaWasLost) {
   RequestSpec spec = Spec();
   spec.max_tokens = 2;

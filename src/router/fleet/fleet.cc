@@ -121,8 +121,8 @@ DeltasValue Fleet::OnEvent(FleetEvent event, absl::Time now) {
   return deltas;
 }
 
-std::vector<std::pair<size_t, absl::Status>> Fleet::TakeLost(absl::Time now) {
-  std::vector<std::pair<size_t, absl::Status>> lost;
+std::vector<ReplicaLoss> Fleet::TakeLost(absl::Time now) {
+  std::vector<ReplicaLoss> lost;
   for (size_t i = 0; i < replicas_.size(); ++i) {
     Replica& replica = replicas_[i];
     const ReplicaHealth health = replica.state->Health(now);
@@ -132,13 +132,16 @@ std::vector<std::pair<size_t, absl::Status>> Fleet::TakeLost(absl::Time now) {
       if (health == ReplicaHealth::kStalled) {
         replica.state->OnStalled();
         log::Error("replica {} is stalled: its requests go elsewhere", name);
-        lost.emplace_back(i, absl::UnavailableError(absl::StrCat("replica ", name, " stalled")));
+        lost.push_back({i, absl::UnavailableError(absl::StrCat("replica ", name, " stalled"))});
       } else {
-        lost.emplace_back(i, absl::UnavailableError(absl::StrCat(
-                                 "replica ", name, " was lost: ", replica.last_reason.message())));
+        lost.push_back({.replica = i,
+                        .reason = absl::UnavailableError(absl::StrCat(
+                            "replica ", name, " was lost: ", replica.last_reason.message())),
+                        .crashed = !replica.draining});
       }
     }
     replica.used = used;
+    replica.draining = health == ReplicaHealth::kDraining;
   }
   return lost;
 }

@@ -42,6 +42,12 @@ struct FleetEvent {
   WorkerValue message;  // otherwise
 };
 
+struct ReplicaLoss {
+  size_t replica = 0;
+  absl::Status reason;
+  bool crashed = false;  // it ended or failed, without having drained; not: it stalled
+};
+
 // Owned by one thread, apart from `post`, which connections call.
 class Fleet {
  public:
@@ -52,8 +58,8 @@ class Fleet {
   DeltasValue OnEvent(FleetEvent event, absl::Time now);
   // (Re)connects what is due and gives up on silent connections.
   void Tick(absl::Time now);
-  // Replicas whose sequences are to be sent elsewhere, with the reason; each loss is told once.
-  std::vector<std::pair<size_t, absl::Status>> TakeLost(absl::Time now);
+  // Replicas whose sequences are to be sent elsewhere; each loss is told once.
+  std::vector<ReplicaLoss> TakeLost(absl::Time now);
 
   void Submit(size_t replica, const SubmitValue& submit);
   // Forgets one sequence in flight; `tell_worker` cancels it there.
@@ -72,6 +78,7 @@ class Fleet {
     int32_t vocab_size = 0;
     std::string model;
     bool used = false;         // was ready or draining at the last look
+    bool draining = false;     // was draining at the last look
     absl::Status last_reason;  // why it was closed or refused
   };
 

@@ -217,7 +217,13 @@ void Dispatcher::Route(Unrouted item, absl::Time now) {
   if (it == active_.end()) return;
   Active& active = it->second;
   Session& session = *active.session;
-  const std::optional<size_t> replica = Decide(session, item.sequence, now);
+  RouteRequest request = session.RouteFor(item.sequence);
+  if (WaitsForProbation(session, item.sequence, now, &request)) {
+    session.Postpone(item.sequence, now);
+    unrouted_.push_back(item);
+    return;
+  }
+  const std::optional<size_t> replica = Decide(session, std::move(request), item.sequence, now);
   if (replica.has_value()) {
     SendTo(*replica, item.id, active, item.sequence, now);
     return;
@@ -229,11 +235,33 @@ void Dispatcher::Route(Unrouted item, absl::Time now) {
   Carry(item.id, session.OnNoReplica(item.sequence, none, now), now);
 }
 
-std::optional<size_t> Dispatcher::Decide(const Session& session, int32_t sequence, absl::Time now) {
+// Suspects go where no other suspect is on probation, so that a replica that ends tells which of
+// them it was. True when such a place is only a matter of time.
+bool Dispatcher::WaitsForProbation(const Session& session, int32_t sequence, absl::Time now,
+                                   RouteRequest* request) const {
+  if (!session.sequence(sequence).suspect()) return false;
+  const FleetSnapshot fleet = fleet_->Snapshot(now);
+  const std::vector<size_t> candidates = Candidates(fleet, *request);
+  for (const auto& [wire_id, ref] : wires_) {
+    if (!OnProbation(ref)) continue;
+    const size_t replica = active_.at(ref.id).session->sequence(ref.sequence).replica();
+    request->excluded.push_back({replica, fleet.replicas[replica].generation});
+  }
+  // Rather wait than continue elsewhere under another numerics profile.
+  const std::vector<Exclusion>& excluded = request->excluded;
+  return !candidates.empty() &&
+         std::all_of(candidates.begin(), candidates.end(), [&](size_t replica) {
+           const Exclusion busy{replica, fleet.replicas[replica].generation};
+           return std::find(excluded.begin(), excluded.end(), busy) != excluded.end();
+         });
+}
+
+std::optional<size_t> Dispatcher::Decide(const Session& session, RouteRequest request,
+                                         int32_t sequence, absl::Time now) {
   Decision decision;
   decision.policy = policy_->name();
   decision.fleet = fleet_->Snapshot(now);
-  decision.request = session.RouteFor(sequence);
+  decision.request = std::move(request);
   decision.request.ordinal = decision_count_;
   // Siblings share the prompt's blocks, so they follow the first one.
   if (const std::optional<size_t> sibling = session.SiblingReplica(sequence)) {
@@ -256,9 +284,8 @@ void Dispatcher::SendTo(size_t replica, uint64_t id, Active& active, int32_t seq
   const FleetSnapshot fleet = fleet_->Snapshot(now);
   const ReplicaView& view = fleet.replicas[replica];
   Session& session = *active.session;
-  const std::string before = session.sequence(sequence).fingerprint();
-  if (!before.empty() && before != view.fingerprint &&
-      !session.sequence(sequence).journal().empty()) {
+  const std::string before = session.sequence(sequence).emitted_fingerprint();
+  if (!before.empty() && before != view.fingerprint) {
     log::Warning("request {} continues on {} under another numerics profile ({} was {})",
                  session.spec().label, view.name, view.fingerprint, before);
   }

@@ -102,13 +102,20 @@ class Dispatcher {
   void OnFleetEvent(FleetEvent event, absl::Time now);
   void OnDelta(size_t replica, SequenceDeltaValue delta, absl::Time now);
   void HandleLost(absl::Time now);
+  std::vector<WireRef> SequencesAt(size_t replica) const;
+  std::vector<WireRef> Suspected(size_t replica) const;
+  void BlameFor(size_t replica, const DeltasValue& deltas);
+  bool OnProbation(const WireRef& ref) const;
   void CheckTimes(absl::Time now);
   void StartWaiting(absl::Time now);
   void StartSession(uint64_t id, Active& active, absl::Time now);
   void RouteAll(absl::Time now);
   void Route(Unrouted item, absl::Time now);
   void SendTo(size_t replica, uint64_t id, Active& active, int32_t sequence, absl::Time now);
-  std::optional<size_t> Decide(const Session& session, int32_t sequence, absl::Time now);
+  std::optional<size_t> Decide(const Session& session, RouteRequest request, int32_t sequence,
+                               absl::Time now);
+  bool WaitsForProbation(const Session& session, int32_t sequence, absl::Time now,
+                         RouteRequest* request) const;
   void Carry(uint64_t id, Actions actions, absl::Time now);
   void ForgetWire(Active& active, int32_t sequence, size_t replica, bool tell_worker);
   void Publish(absl::Time now);

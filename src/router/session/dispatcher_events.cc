@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dispatcher: what replicas report and what sessions answer.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -11,8 +12,48 @@ namespace shoal::router {
 
 void Dispatcher::OnFleetEvent(FleetEvent event, absl::Time now) {
   const size_t replica = event.replica;
-  for (SequenceDeltaValue& delta : fleet_->OnEvent(std::move(event), now)) {
-    OnDelta(replica, std::move(delta), now);
+  DeltasValue deltas = fleet_->OnEvent(std::move(event), now);
+  BlameFor(replica, deltas);
+  for (SequenceDeltaValue& delta : deltas) OnDelta(replica, std::move(delta), now);
+}
+
+std::vector<Dispatcher::WireRef> Dispatcher::SequencesAt(size_t replica) const {
+  std::vector<WireRef> found;
+  for (const auto& [wire_id, ref] : wires_) {
+    if (active_.at(ref.id).session->sequence(ref.sequence).replica() == replica) {
+      found.push_back(ref);
+    }
+  }
+  return found;
+}
+
+bool Dispatcher::OnProbation(const WireRef& ref) const {
+  return active_.at(ref.id).session->sequence(ref.sequence).on_probation();
+}
+
+// Which sequences may have been what ended the replica: the one on probation there, of which there
+// is at most one, or else all.
+std::vector<Dispatcher::WireRef> Dispatcher::Suspected(size_t replica) const {
+  std::vector<WireRef> found = SequencesAt(replica);
+  for (const WireRef& ref : found) {
+    if (OnProbation(ref)) return {ref};
+  }
+  return found;
+}
+
+// A replica whose rank fails still ends its sequences itself, with an error each.
+void Dispatcher::BlameFor(size_t replica, const DeltasValue& deltas) {
+  std::set<uint64_t> failed;  // wire ids
+  for (const SequenceDeltaValue& delta : deltas) {
+    const bool crash = delta.finish == WireFinish::kError && !delta.rejected &&
+                       delta.error.code() == absl::StatusCode::kUnavailable;
+    if (crash) failed.insert(delta.wire_id);
+  }
+  if (failed.empty()) return;
+  for (const WireRef& ref : Suspected(replica)) {
+    const Active& active = active_.at(ref.id);
+    const bool fails = failed.contains(active.wire_ids[static_cast<size_t>(ref.sequence)]);
+    if (fails) active.session->Blame(ref.sequence);
   }
 }
 
@@ -50,11 +91,12 @@ void Dispatcher::OnDelta(size_t replica, SequenceDeltaValue delta, absl::Time no
 }
 
 void Dispatcher::HandleLost(absl::Time now) {
-  for (const auto& [replica, reason] : fleet_->TakeLost(now)) {
-    std::vector<WireRef> hit;
-    for (const auto& [wire_id, ref] : wires_) {
-      if (active_.at(ref.id).session->sequence(ref.sequence).replica() == replica) {
-        hit.push_back(ref);
+  for (const ReplicaLoss& loss : fleet_->TakeLost(now)) {
+    const size_t replica = loss.replica;
+    const std::vector<WireRef> hit = SequencesAt(replica);
+    if (loss.crashed) {
+      for (const WireRef& ref : Suspected(replica)) {
+        active_.at(ref.id).session->Blame(ref.sequence);
       }
     }
     metrics_.OnReplicaLost(static_cast<int64_t>(hit.size()));
@@ -62,7 +104,7 @@ void Dispatcher::HandleLost(absl::Time now) {
       const auto it = active_.find(ref.id);
       if (it == active_.end()) continue;  // a sibling's end took it along
       ForgetWire(it->second, ref.sequence, replica, /*tell_worker=*/true);
-      Carry(ref.id, it->second.session->OnReplicaLost(ref.sequence, reason, now), now);
+      Carry(ref.id, it->second.session->OnReplicaLost(ref.sequence, loss.reason, now), now);
     }
   }
 }

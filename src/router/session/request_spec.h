@@ -46,6 +46,7 @@ struct ChoiceEvent {
   std::vector<scheduler::TokenOutput> prompt;  // prompt logprobs from position 1 on
   std::optional<ChoiceFinish> finish;          // on the choice's last event
   std::string fingerprint;                     // numerics profile of the replica
+  bool exact = true;  // false: the choice was continued under another profile
 };
 
 struct RequestUsage {

@@ -31,6 +31,7 @@ SubmitValue Sequence::Submit(const Exclusion& where, const std::string& fingerpr
   ++attempt_;
   replica_ = where.replica;
   fingerprint_ = fingerprint;
+  probation_ = suspect();
   tried_.push_back(where);
   const std::vector<int32_t>& prompt = spec_.prompts[static_cast<size_t>(prompt_)];
   SubmitValue submit;
@@ -72,7 +73,8 @@ void Sequence::End(ChoiceFinish finish, ChoiceEvent& event) {
 std::optional<ChoiceEvent> Sequence::FinishFromJournal() {
   ChoiceEvent event;
   event.choice = index_;
-  event.fingerprint = fingerprint_;
+  event.fingerprint = emitted_fingerprint_;
+  event.exact = exact_;
   if (!journal_.empty() && IsStopToken(journal_.back())) {
     End(ChoiceFinish::kStop, event);
     return event;
@@ -131,7 +133,13 @@ SequenceGrowth Sequence::Grow(SequenceDeltaValue delta) {
   } else if (delta.finish == WireFinish::kLength) {
     End(ChoiceFinish::kLength, event);
   }
+  if (!event.tokens.empty() || !event.prompt.empty()) {
+    probation_ = false;
+    exact_ = exact_ && (emitted_fingerprint_.empty() || emitted_fingerprint_ == fingerprint_);
+    emitted_fingerprint_ = fingerprint_;
+  }
   event.fingerprint = fingerprint_;
+  event.exact = exact_;
   const bool says_something =
       event.finish.has_value() || !event.tokens.empty() || !event.prompt.empty();
   if (says_something) growth.event = std::move(event);

@@ -35,11 +35,19 @@ class Sequence {
   bool active() const { return active_; }  // submitted, and the attempt is still open
   uint32_t attempt() const { return attempt_; }
   size_t replica() const { return replica_; }
-  const std::string& fingerprint() const { return fingerprint_; }
+  const std::string& fingerprint() const { return fingerprint_; }  // of the last attempt
+  // The numerics profile that gave what the client has so far; empty before it has anything.
+  const std::string& emitted_fingerprint() const { return emitted_fingerprint_; }
   const std::vector<int32_t>& journal() const { return journal_; }
   int64_t completion_tokens() const { return static_cast<int64_t>(journal_.size()); }
   int64_t cached_tokens() const { return cached_tokens_; }
   const std::vector<Exclusion>& tried() const { return tried_; }
+  // Replicas that ended unexpectedly while they may have been computing it.
+  int32_t crashes() const { return crashes_; }
+  bool suspect() const { return crashes_ > 0; }
+  // A suspect that has given nothing since: should the replica end now, this one did it.
+  bool on_probation() const { return active_ && probation_; }
+  void Blame() { ++crashes_; }
 
   // The next attempt on `where`: what to send there, resuming after the journal. The wire id is the
   // caller's to fill.
@@ -73,7 +81,11 @@ class Sequence {
   bool active_ = false;
   uint32_t attempt_ = 0;
   size_t replica_ = 0;
+  bool probation_ = false;  // the open attempt began as a suspect's and has given nothing
+  int32_t crashes_ = 0;
   std::string fingerprint_;
+  std::string emitted_fingerprint_;
+  bool exact_ = true;  // all that was emitted is of one profile
   int64_t cached_tokens_ = 0;
   std::vector<Exclusion> tried_;
 };

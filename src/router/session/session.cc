@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "router/api_error.h"
 
 namespace shoal::router {
 namespace {
@@ -61,8 +62,9 @@ RouteRequest Session::RouteFor(int32_t index) const {
   const size_t prompt = spec_.prompts[static_cast<size_t>(s.prompt())].size();
   request.tokens = static_cast<int64_t>(prompt + s.journal().size());
   request.excluded = s.tried();
-  request.fingerprint = s.fingerprint();
-  request.require_fingerprint = limits_.exact && !s.journal().empty();
+  const bool emitted = !s.emitted_fingerprint().empty();
+  request.fingerprint = emitted ? s.emitted_fingerprint() : s.fingerprint();
+  request.require_fingerprint = limits_.exact && emitted;
   return request;
 }
 
@@ -171,6 +173,15 @@ Actions Session::Retry(int32_t index, const absl::Status& why, absl::Time now) {
     FinishIfDone(actions);
     return actions;
   }
+  if (s.crashes() >= limits_.crashes_max) {
+    FailInto(
+        ApiError(absl::StatusCode::kInternal,
+                 absl::StrCat(s.crashes(), " replicas ended while they computed this request; ",
+                              "it is not tried again"),
+                 "", kReplicaCrash),
+        actions);
+    return actions;
+  }
   if (s.attempt() >= static_cast<uint32_t>(limits_.attempts_max)) {
     FailInto(absl::Status(why.code(),
                           absl::StrCat(why.message(), " (after ", s.attempt(), " attempts)")),
@@ -182,6 +193,10 @@ Actions Session::Retry(int32_t index, const absl::Status& why, absl::Time now) {
   actions.routes.push_back(index);
   actions.retries = 1;
   return actions;
+}
+
+void Session::Postpone(int32_t index, absl::Time now) {
+  retry_until_[static_cast<size_t>(index)] = now + limits_.window;
 }
 
 Actions Session::OnNoReplica(int32_t index, const absl::Status& final, absl::Time now) {

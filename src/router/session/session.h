@@ -25,6 +25,7 @@ namespace shoal::router {
 
 struct RetryLimits {
   int32_t attempts_max = 4;                   // of one sequence, the first included
+  int32_t crashes_max = 2;                    // of replicas under it: then it is the cause
   absl::Duration window = absl::Seconds(10);  // a failed sequence finds a replica by then
   bool exact = false;                         // never continue on another numerics profile
 };
@@ -65,11 +66,15 @@ class Session {
                      absl::Time now);
   // A delta of the sequence's open attempt (the caller dropped others).
   Actions OnDelta(int32_t sequence, SequenceDeltaValue delta, absl::Time now);
+  // The sequence may have been what ended its replica; the loss or failure itself is told next.
+  void Blame(int32_t sequence) { sequences_[static_cast<size_t>(sequence)]->Blame(); }
   // The replica of the open attempt is gone, stalled, or could not be told.
   Actions OnReplicaLost(int32_t sequence, const absl::Status& why, absl::Time now);
   // No replica can take the sequence now. Waits only if it had one before and may still get one.
   // `final` is the answer otherwise.
   Actions OnNoReplica(int32_t sequence, const absl::Status& final, absl::Time now);
+  // A replica that could take the sequence does not now, but will: the time does not count.
+  void Postpone(int32_t sequence, absl::Time now);
   // Ends the request: the client left, the deadline passed, the router stops.
   Actions Fail(const absl::Status& why);
 

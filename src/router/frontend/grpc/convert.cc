@@ -107,6 +107,7 @@ v1::GenerateResponse ToProto(const ChoiceEvent& event, const text::Tokenizer& to
   response.set_choice(event.choice);
   response.set_text(event.text);
   response.set_system_fingerprint(event.fingerprint);
+  response.set_inexact(!event.exact);
   for (const scheduler::TokenOutput& token : event.tokens) {
     response.add_token_ids(token.token);
     if (logprobs) *response.add_logprobs() = ToProto(token, tokenizer);

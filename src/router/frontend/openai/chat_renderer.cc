@@ -43,7 +43,7 @@ class ChatRenderer final : public Renderer {
   std::string StreamEnd(const EndEvent& end) override {
     std::string out;
     if (context_.include_usage) {
-      json chunk = ResponseHead(context_, "chat.completion.chunk", fingerprint_);
+      json chunk = ResponseHead(context_, "chat.completion.chunk", numerics_);
       chunk["choices"] = json::array();
       chunk["usage"] = UsageJson(end.usage);
       out += SseData(chunk);
@@ -58,7 +58,7 @@ class ChatRenderer final : public Renderer {
   }
 
   std::string Body(const EndEvent& end) override {
-    json body = ResponseHead(context_, "chat.completion", fingerprint_);
+    json body = ResponseHead(context_, "chat.completion", numerics_);
     json list = json::array();
     for (size_t i = 0; i < choices_.size(); ++i) {
       Choice& choice = choices_[i];
@@ -90,7 +90,7 @@ class ChatRenderer final : public Renderer {
   }
 
   Choice& Remember(const ChoiceEvent& event) {
-    if (!event.fingerprint.empty()) fingerprint_ = event.fingerprint;
+    numerics_.Note(event);
     Choice& choice = choices_[static_cast<size_t>(event.choice)];
     if (!context_.wants_logprobs) return choice;
     const size_t count = event.tokens.size() - (event.last_token_hidden ? 1 : 0);
@@ -114,7 +114,7 @@ class ChatRenderer final : public Renderer {
   }
 
   std::string Chunk(int32_t index, json delta, json logprobs, json finish) const {
-    json chunk = ResponseHead(context_, "chat.completion.chunk", fingerprint_);
+    json chunk = ResponseHead(context_, "chat.completion.chunk", numerics_);
     chunk["choices"] = json::array({{{"index", index},
                                      {"delta", std::move(delta)},
                                      {"logprobs", std::move(logprobs)},
@@ -125,7 +125,7 @@ class ChatRenderer final : public Renderer {
 
   const RenderContext context_;
   std::vector<Choice> choices_;
-  std::string fingerprint_;
+  AnswerNumerics numerics_;
 };
 
 }  // namespace

@@ -68,7 +68,7 @@ class CompletionRenderer final : public Renderer {
                       {"logprobs", TakeLogprobs(choices_[i])},
                       {"finish_reason", choices_[i].finish}});
     }
-    json body = ResponseHead(context_, "text_completion", fingerprint_);
+    json body = ResponseHead(context_, "text_completion", numerics_);
     body["choices"] = std::move(list);
     body["usage"] = UsageJson(end.usage);
     return DumpJson(body);
@@ -121,7 +121,7 @@ class CompletionRenderer final : public Renderer {
 
   // Takes note of the growth and returns its text, with the prompt before the first.
   std::string Remember(const ChoiceEvent& event) {
-    if (!event.fingerprint.empty()) fingerprint_ = event.fingerprint;
+    numerics_.Note(event);
     Choice& choice = choices_[static_cast<size_t>(event.choice)];
     const auto prompt = static_cast<size_t>(event.choice / context_.n);
     std::string text;
@@ -150,7 +150,7 @@ class CompletionRenderer final : public Renderer {
   }
 
   json WithChoices(json choices, json usage) const {
-    json chunk = ResponseHead(context_, "text_completion", fingerprint_);
+    json chunk = ResponseHead(context_, "text_completion", numerics_);
     chunk["choices"] = std::move(choices);
     if (context_.include_usage) chunk["usage"] = std::move(usage);
     return chunk;
@@ -158,7 +158,7 @@ class CompletionRenderer final : public Renderer {
 
   const RenderContext context_;
   std::vector<Choice> choices_;
-  std::string fingerprint_;
+  AnswerNumerics numerics_;
 };
 
 }  // namespace

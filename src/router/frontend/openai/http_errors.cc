@@ -27,8 +27,9 @@ HttpResponse Build(int status, const json& body) {
   } else if (status == 503) {
     response.headers.insert(response.headers.end(),
                             {{"Retry-After", "2"}, {"retry-after-ms", "2000"}});
-  } else if (status == 504 || status == 499) {
-    response.headers.emplace_back("x-should-retry", "false");  // its time is over
+  } else if (status == 504 || status == 499 || body["error"]["code"] == kReplicaCrash) {
+    // Its time is over, or it would do more harm.
+    response.headers.emplace_back("x-should-retry", "false");
   } else if (status == 401) {
     response.headers.emplace_back("WWW-Authenticate", "Bearer");
   }

@@ -13,12 +13,14 @@ using nlohmann::json;
 std::string SseData(const json& value) { return absl::StrCat("data: ", DumpJson(value), "\n\n"); }
 
 json ResponseHead(const RenderContext& context, const char* object,
-                  const std::string& fingerprint) {
+                  const AnswerNumerics& numerics) {
   json head = {{"id", context.id},
                {"object", object},
                {"created", context.created},
                {"model", context.model}};
+  const std::string& fingerprint = numerics.fingerprint;
   head["system_fingerprint"] = fingerprint.empty() ? json(nullptr) : json(fingerprint);
+  if (!numerics.exact) head["exact"] = false;
   return head;
 }
 

@@ -46,9 +46,20 @@ std::unique_ptr<Renderer> MakeCompletionRenderer(RenderContext context);
 
 // "data: {…}\n\n"
 std::string SseData(const nlohmann::json& value);
+// Which numerics gave the answer so far.
+struct AnswerNumerics {
+  std::string fingerprint;  // of the last growth
+  bool exact = true;        // no choice was continued under another profile
+  void Note(const ChoiceEvent& event) {
+    if (!event.fingerprint.empty()) fingerprint = event.fingerprint;
+    exact = exact && event.exact;
+  }
+};
+
 // What every chunk and body begins with; `object` is its kind, an empty fingerprint shows as null.
+// "exact" is there, and false, only when the answer is not.
 nlohmann::json ResponseHead(const RenderContext& context, const char* object,
-                            const std::string& fingerprint);
+                            const AnswerNumerics& numerics);
 nlohmann::json UsageJson(const RequestUsage& usage);
 const char* FinishName(ChoiceFinish finish);
 // JSON has no infinities: they become -9999.
