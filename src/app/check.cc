@@ -53,8 +53,9 @@ absl::StatusOr<ReplicaBytes> Measure(const config::ClusterConfig& config,
                          worker::PlanKv(model->spec(), replica.engine, numerics.kv_dtype));
   SHOAL_ASSIGN_OR_RETURN(
       bytes.uses,
-      model->PlanMemory(
-          *backend, {.numerics = numerics, .max_batch_tokens = replica.engine.max_batch_tokens}));
+      model->PlanMemory(*backend, {.numerics = numerics,
+                                   .max_batch_tokens = replica.engine.max_batch_tokens,
+                                   .max_logits_rows = worker::LogitsRowsMax(replica.engine)}));
   for (const worker::KvGroupPlan& group : kv.groups) {
     bytes.uses.emplace_back(absl::StrCat(group.arena, ": ", group.blocks, " blocks x ",
                                          group.layout.BlockBytes(), " bytes"),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -46,6 +47,11 @@ absl::Status ValidateOptions(const SchedulerOptions& options) {
   SHOAL_RETURN_IF_ERROR(RequirePositive("max_sequences", options.max_sequences));
   SHOAL_RETURN_IF_ERROR(RequirePositive("max_waiting", options.max_waiting));
   SHOAL_RETURN_IF_ERROR(RequirePositive("plans_in_flight", options.plans_in_flight));
+  const int32_t rows_min = std::min(options.max_sequences, options.max_batch_tokens);
+  if (options.max_logits_rows != 0 && options.max_logits_rows < rows_min)
+    return absl::InvalidArgumentError(
+        absl::StrCat("scheduler option max_logits_rows is ", options.max_logits_rows, ", but ",
+                     rows_min, " sequences may run at once and each samples from one row"));
   if (options.priority_step <= absl::ZeroDuration() ||
       options.priority_step == absl::InfiniteDuration())
     return absl::InvalidArgumentError("scheduler option priority_step must be positive and finite");

@@ -14,6 +14,8 @@ StepPlan SchedulerImpl::Plan(absl::Time now) {
   if (static_cast<int32_t>(in_flight_.size()) >= options_.plans_in_flight) return StepPlan{};
   Draft draft;
   draft.budget = options_.max_batch_tokens;
+  draft.score_budget = options_.max_logits_rows > 0 ? options_.max_logits_rows - running_limit_
+                                                    : options_.max_batch_tokens;
   draft.claimed.assign(static_cast<size_t>(cache_.groups()), 0);
   draft.plan.sub_plans.resize(1);
   SortByProtection(draft);
@@ -81,10 +83,18 @@ void SchedulerImpl::PlanChunk(Draft& draft, Sequence& sequence, int32_t count_ma
     draft.stalled.insert(sequence.request.id);
     return;
   }
-  const int32_t count = Affordable(sequence, std::min(count_max, sequence.Remaining()));
+  const int32_t wanted = std::min(count_max, sequence.Remaining());
+  const int32_t count = Affordable(sequence, ScoringMax(draft, sequence, wanted));
   const bool covered = EnsureBlocks(draft, sequence, sequence.planned + count);
   SHOAL_CHECK(covered);
   PlanSlice(draft, sequence, count);
+}
+
+// Every sequence may have one row of logits; what scores its prompt takes more of them.
+int32_t SchedulerImpl::ScoringMax(const Draft& draft, const Sequence& sequence,
+                                  int32_t count) const {
+  if (LogitsOf(sequence, count, /*sample=*/false) != Logits::kAll) return count;
+  return std::min(count, draft.score_budget + 1);
 }
 
 Logits SchedulerImpl::LogitsOf(const Sequence& sequence, int32_t count, bool sample) const {
@@ -112,8 +122,11 @@ void SchedulerImpl::PlanSlice(Draft& draft, Sequence& sequence, int32_t count) {
   if (sequence.samples_in_flight > 0) slice.input = sequence.last_sample;
   SHOAL_CHECK(!slice.input.has_value() || slice.sample);
 
-  if (slice.logits == Logits::kAll)
+  if (slice.logits == Logits::kAll) {
     sequence.prompt_asked = std::min(sequence.planned + count + 1, sequence.request.prompt_tokens);
+    draft.score_budget -= count - 1;
+    SHOAL_CHECK(draft.score_budget >= 0);
+  }
   sequence.planned += count;
   ++sequence.steps_in_flight;
   if (slice.sample) {

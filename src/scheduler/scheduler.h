@@ -28,6 +28,9 @@ struct SchedulerOptions {
   std::vector<KvGroupSpec> groups;
   int32_t max_context = 0;
   int32_t max_batch_tokens = 512;
+  // Tokens of a step whose logits are wanted, at most; 0: all may be. At least one for each running
+  // sequence; prompts whose logprobs are wanted share the rest.
+  int32_t max_logits_rows = 0;
   int32_t max_sequences = 64;   // running at once
   int32_t max_waiting = 1024;   // queued at most
   int32_t plans_in_flight = 1;  // D

@@ -67,6 +67,7 @@ class SchedulerImpl final : public Scheduler {
     std::vector<Sequence*> protection;  // running ones, most protected first
     std::vector<int64_t> claimed;       // per group: draining blocks that a sequence waits for
     int32_t budget = 0;                 // tokens left
+    int32_t score_budget = 0;           // rows of logits left beyond one a sequence
     int32_t sample_rows = 0;
     // Got no slice for want of a block, and are not asked again in this plan.
     std::set<SequenceId> stalled;
@@ -109,6 +110,7 @@ class SchedulerImpl final : public Scheduler {
   void PlanDecodes(Draft& draft);
   void PlanPrefills(Draft& draft);
   void PlanChunk(Draft& draft, Sequence& sequence, int32_t count_max);
+  int32_t ScoringMax(const Draft& draft, const Sequence& sequence, int32_t count) const;
   void PlanSlice(Draft& draft, Sequence& sequence, int32_t count);
   void TellExecutor(Draft& draft, Sequence& sequence);
   Logits LogitsOf(const Sequence& sequence, int32_t count, bool sample) const;

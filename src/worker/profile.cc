@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/profile.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -60,6 +62,12 @@ std::string SystemFingerprint(const std::string& weights_digest, const std::stri
       ";kv=", kernels::Name(numerics.kv_dtype), ";kv_layout=", kernels::kKvLayoutVersion);
   constexpr size_t kDigits = 16;
   return absl::StrCat("fp_", Sha256Hex(profile).substr(0, kDigits));
+}
+
+int32_t LogitsRowsMax(const config::EngineConfig& engine) {
+  constexpr int32_t kScoredRows = 128;  // more saves nothing: a step is bound by arithmetic by then
+  const int32_t sequences = std::min(engine.max_sequences, engine.max_batch_tokens);
+  return std::min(sequences + kScoredRows, engine.max_batch_tokens);
 }
 
 absl::StatusOr<int32_t> ResolveContext(const config::EngineConfig& engine,

@@ -21,6 +21,10 @@ absl::StatusOr<model::NumericsOptions> ResolveNumerics(const model::ModelFile& m
 std::string SystemFingerprint(const std::string& weights_digest, const std::string& device,
                               const model::NumericsOptions& numerics);
 
+// Rows of logits that a step of the engine can need: one for each running sequence, and a bounded
+// number for prompts that are scored, which are then scored in several steps.
+int32_t LogitsRowsMax(const config::EngineConfig& engine);
+
 // engine.max_context, or the model's where it is 0. INVALID_ARGUMENT when it exceeds the model's.
 absl::StatusOr<int32_t> ResolveContext(const config::EngineConfig& engine,
                                        const model::ModelSpec& spec);

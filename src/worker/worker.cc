@@ -56,7 +56,8 @@ absl::StatusOr<RankResources> LoadRank(const WorkerOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(rank.kv_plan,
                          PlanKv(rank.model->spec(), replica.engine, rank.numerics.kv_dtype));
   const model::DecoderOptions decoder{.numerics = rank.numerics,
-                                      .max_batch_tokens = replica.engine.max_batch_tokens};
+                                      .max_batch_tokens = replica.engine.max_batch_tokens,
+                                      .max_logits_rows = LogitsRowsMax(replica.engine)};
   SHOAL_ASSIGN_OR_RETURN(auto uses, rank.model->PlanMemory(*rank.backend, decoder));
   uses.emplace_back("KV cache", rank.kv_plan.bytes());
   SHOAL_RETURN_IF_ERROR(CheckMemory(uses, AvailableMemoryBytes()));
@@ -83,6 +84,7 @@ scheduler::SchedulerOptions ToSchedulerOptions(const config::EngineConfig& engin
       .groups = {},
       .max_context = rank.max_context,
       .max_batch_tokens = engine.max_batch_tokens,
+      .max_logits_rows = LogitsRowsMax(engine),
       .max_sequences = engine.max_sequences,
       .max_waiting = engine.max_waiting,
       .plans_in_flight = engine.plans_in_flight,

@@ -79,6 +79,32 @@ TEST(Scheduler, FillsEverySlotAsSoonAsItIsFree) {
   for (uint64_t id = 1; id <= 4; ++id) EXPECT_GE(driver.output(id).first_token_at, 0);
 }
 
+TEST(Scheduler, ScoresPromptsInAsManyStepsAsTheRowsOfLogitsNeed) {
+  SchedulerOptions options = Options(/*blocks=*/1000);
+  options.max_sequences = 4;
+  options.max_logits_rows = 12;  // 8 beyond one a sequence; the shadow executor counts them
+  Driver driver(options);
+  Request scored = Prompt(1, 100, 2);
+  scored.sampling.prompt_logprobs = 0;
+  ASSERT_TRUE(driver.Submit(scored).ok());
+  ASSERT_TRUE(driver.Submit(Prompt(2, 100, 2, /*first=*/1000)).ok());
+  driver.RunUntilIdle(100);
+  EXPECT_EQ(driver.output(1).prompt.size(), 99U);
+  EXPECT_EQ(driver.output(1).tokens.size(), 2U);
+  EXPECT_GE(driver.output(1).finished_at, 100 / 9);
+  EXPECT_LE(driver.output(2).finished_at, 5) << "others are not held up";
+}
+
+TEST(Scheduler, RefusesFewerRowsOfLogitsThanSequences) {
+  SchedulerOptions options = Options(/*blocks=*/1000);
+  options.max_sequences = 4;
+  options.max_logits_rows = 3;
+  EXPECT_THAT(std::string(CreateScheduler(options).status().message()),
+              ::testing::HasSubstr("max_logits_rows is 3"));
+  options.max_logits_rows = 4;
+  EXPECT_TRUE(CreateScheduler(options).ok());
+}
+
 TEST(Scheduler, PreemptedWorkResumesBeforeNewerEqualsAndLosesNoToken) {
   Driver driver(Options(/*blocks=*/20));
   Request old_one = Prompt(1, 30, 40);

@@ -52,12 +52,25 @@ int32_t ShadowExecutor::FirstRead(size_t group, int32_t position) const {
   return window == 0 ? 0 : std::max(0, position - window + 1);
 }
 
+absl::Status ShadowExecutor::CheckLogitsRows(const StepPlan& plan) const {
+  int64_t rows = 0;
+  for (const SubPlan& sub_plan : plan.sub_plans) {
+    for (const Slice& slice : sub_plan.slices) {
+      if (slice.logits == Logits::kAll) rows += slice.count;
+      if (slice.logits == Logits::kLast) ++rows;
+    }
+  }
+  if (options_.max_logits_rows == 0 || rows <= options_.max_logits_rows) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("a step with logits of ", rows, " rows"));
+}
+
 absl::StatusOr<StepResult> ShadowExecutor::Execute(const StepPlan& plan, StepNumber applied) {
   if (plan.step.value() != last_step_ + 1)
     return absl::InternalError(absl::StrCat("step ", plan.step.value(), " after ", last_step_));
   if (plan.digest != StepPlanDigest(plan)) return absl::InternalError("the digest is wrong");
   if (plan.tokens() > options_.max_batch_tokens)
     return absl::InternalError(absl::StrCat("a step of ", plan.tokens(), " tokens"));
+  SHOAL_RETURN_IF_ERROR(CheckLogitsRows(plan));
   ++last_step_;
   SHOAL_RETURN_IF_ERROR(Change(plan));
   SHOAL_RETURN_IF_ERROR(CheckOwners());

@@ -54,6 +54,7 @@ class ShadowExecutor {
     int32_t next = -1;  // position after the latest slice; -1: none yet
   };
   absl::Status Change(const StepPlan& plan);
+  absl::Status CheckLogitsRows(const StepPlan& plan) const;
   absl::Status CheckOwners() const;
   absl::Status CheckInput(const Slice& slice, const Live& live, StepNumber applied) const;
   absl::Status Write(const Slice& slice, Live& live, const StepPlan& plan);

@@ -66,6 +66,10 @@ void Simulation::DrawOptions() {
   options_.max_batch_tokens = static_cast<int32_t>(Chance(20) ? Draw(1, 6) : Draw(8, 96));
   options_.max_sequences = static_cast<int32_t>(Draw(1, 12));
   options_.max_waiting = static_cast<int32_t>(Draw(2, 40));
+  if (options_.max_waiting % 2 == 0) {
+    options_.max_logits_rows =
+        std::min(options_.max_sequences, options_.max_batch_tokens) + options_.max_waiting % 20;
+  }
   options_.plans_in_flight = static_cast<int32_t>(Draw(1, 3));
   options_.prefix_cache = Chance(80);
   options_.priority_step = absl::Seconds(Draw(1, 10));

@@ -104,6 +104,17 @@ class FakeFile final : public model::ModelFile {
   model::ModelSpec spec_;
 };
 
+TEST(Profile, LogitsAreSizedByWhatAStepNeedsAndNotByItsTokens) {
+  config::EngineConfig engine;
+  engine.max_batch_tokens = 4096;
+  engine.max_sequences = 64;
+  EXPECT_EQ(LogitsRowsMax(engine), 64 + 128);
+  engine.max_batch_tokens = 100;
+  EXPECT_EQ(LogitsRowsMax(engine), 100);
+  engine.max_batch_tokens = 16;
+  EXPECT_EQ(LogitsRowsMax(engine), 16);
+}
+
 TEST(Profile, ResolvesAutoFromTheWeights) {
   const auto quantised = ResolveNumerics(FakeFile("Q4_1"), {});
   ASSERT_TRUE(quantised.ok());
