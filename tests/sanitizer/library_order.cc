@@ -98,6 +98,23 @@ struct Outstanding {
 template struct Outstanding<&grpc::internal::ServerCallbackCall::callbacks_outstanding_>;
 void* OutstandingOf(grpc::internal::ServerCallbackCall* call);
 
+// Runs a cancel reaction and closes its edge, as the library counts it down unseen.
+class CancelStandIn final : public grpc::internal::ServerReactor {
+ public:
+  CancelStandIn(grpc::internal::ServerReactor* reactor, void* outstanding)
+      : reactor_(reactor), outstanding_(outstanding) {}
+  void OnCancel() override {
+    reactor_->OnCancel();
+    __tsan_release(outstanding_);
+    delete this;  // nothing else is called
+  }
+  void OnDone() override { __builtin_trap(); }
+
+ private:
+  grpc::internal::ServerReactor* const reactor_;
+  void* const outstanding_;
+};
+
 }  // namespace
 
 extern "C" {
@@ -131,7 +148,14 @@ SHOAL_UNSEEN grpc_event grpc_completion_queue_next(grpc_completion_queue* cq, gp
 
 namespace grpc::internal {
 
-// The count fell to zero, perhaps in the library, after all reactions, which count down in headers.
+SHOAL_UNSEEN void ServerCallbackCall::CallOnCancel(ServerReactor* reactor) {
+  using Function = void (*)(ServerCallbackCall*, ServerReactor*);
+  auto* const stand_in = new CancelStandIn(reactor, OutstandingOf(this));
+  Next<&ServerCallbackCall::CallOnCancel, Function>()(this, stand_in);
+}
+
+// The count fell to zero, perhaps in the library, after all reactions; the others count down in
+// headers.
 SHOAL_UNSEEN void ServerCallbackCall::ScheduleOnDone(bool inline_ondone) {
   __tsan_acquire(OutstandingOf(this));
   Next<&ServerCallbackCall::ScheduleOnDone, void (*)(ServerCallbackCall*, bool)>()(this,
