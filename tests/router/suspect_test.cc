@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "router/router_fixture.h"
+#include "shoal/v1/inference.grpc.pb.h"
 
 namespace shoal::router {
 namespace {
@@ -169,6 +170,36 @@ TEST_F(Suspect, AnAnswerContinuedUnderAnotherProfileSaysSo) {
     EXPECT_EQ(json::parse(events[2])["exact"], false) << events[2];
     EXPECT_EQ(json::parse(events[events.size() - 2])["exact"], false);
   }
+}
+
+TEST_F(Suspect, AnAnswerOverGrpcContinuedUnderAnotherProfileSaysSo) {
+  AddWorker();
+  FakeWorkerOptions other;
+  other.fingerprint = "fp-b";
+  AddWorker(other);
+  StartAll();
+  SetReady(*workers_[1], false);
+  auto stub = v1::Inference::NewStub(
+      grpc::CreateChannel(grpc_target(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::GenerateRequest request;
+  request.set_model("tiny");
+  request.set_text("hi");
+  auto reader = stub->Generate(&context, request);
+  const v1::Submit submit = workers_[0]->AwaitSubmit();
+  workers_[0]->Emit(submit, {'a'});
+  SetReady(*workers_[1], true);
+  workers_[0]->Emit(submit, {}, v1::FINISH_CANCELLED);
+  workers_[1]->Emit(workers_[1]->AwaitSubmit(), {'b', kEos}, v1::FINISH_STOP);
+  v1::GenerateResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_FALSE(response.inexact());
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_TRUE(response.inexact());
+  EXPECT_EQ(response.system_fingerprint(), "fp-b");
+  while (reader->Read(&response)) {
+  }
+  EXPECT_TRUE(reader->Finish().ok());
 }
 
 }  // namespace
