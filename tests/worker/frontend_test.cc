@@ -33,6 +33,21 @@ TEST(Frontend, GreetsAndReportsItsLoad) {
   EXPECT_TRUE(router.Finish().ok());
 }
 
+TEST(Frontend, GreetsBeforeItReportsToARouterHoweverBusyItIsReporting) {
+  ServerOptions options;
+  options.limits.load_interval_min = absl::Milliseconds(1);
+  TestServer server(options);
+  StreamClient other(server.address());
+  other.Hello(kProtocolVersion, 1);
+  for (int i = 0; i < 40; ++i) {
+    StreamClient router(server.address());
+    router.Hello(kProtocolVersion, 1);
+    ASSERT_TRUE(router.ReadUntil([&] { return !router.welcomes().empty(); }));
+    EXPECT_TRUE(router.loads().empty()) << "a load of an incarnation it does not know yet";
+    EXPECT_TRUE(router.Finish().ok());
+  }
+}
+
 TEST(Frontend, StreamsWhatTheModelSays) {
   TestServer server({});
   StreamClient router(server.address());

@@ -166,6 +166,9 @@ absl::Status RouterStream::HandleHello(const v1::Hello& hello) {
   }
   v1::WorkerMessage message;
   *message.mutable_welcome() = ToWelcome(context_.identity);
+  log::Info("router {:x} connected as stream {}", hello.router_incarnation(), id_.value());
+  // Before loads may be sent: the Welcome says which incarnation they are of.
+  Send(std::move(message));
   {
     MutexLock lock(&mutex_);
     greeted_ = true;
@@ -176,8 +179,6 @@ absl::Status RouterStream::HandleHello(const v1::Hello& hello) {
     }
     load_due_ = absl::InfinitePast();
   }
-  log::Info("router {:x} connected as stream {}", hello.router_incarnation(), id_.value());
-  Send(std::move(message));
   context_.registry.Wake(/*force_loads=*/false);
   return absl::OkStatus();
 }
