@@ -78,8 +78,9 @@ void RunMatMul(benchmark::State& state, WeightFormat format, cpu::Isa isa, const
 }
 
 void RegisterAll() {
-  for (const WeightFormat format : {WeightFormat::kQ4_1, WeightFormat::kQ4_0, WeightFormat::kQ8_0,
-                                    WeightFormat::kF16, WeightFormat::kF32}) {
+  for (const WeightFormat format :
+       {WeightFormat::kQ4_1, WeightFormat::kQ4_0, WeightFormat::kQ8_0, WeightFormat::kQ5_0,
+        WeightFormat::kQ5_1, WeightFormat::kF16, WeightFormat::kF32}) {
     for (const cpu::Isa isa : cpu::SupportedIsas()) {
       if (isa == cpu::Isa::kPortable) continue;
       for (const Shape& shape : kShapes) {

@@ -8,64 +8,45 @@
 namespace shoal::kernels {
 namespace {
 
-// Bytes of one quantisation group.
-int64_t GroupBytes(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::kF32:
-      return 4;
-    case WeightFormat::kF16:
-    case WeightFormat::kBF16:
-      return 2;
-    case WeightFormat::kQ8_0:
-      return 2 + 32;  // f16 scale, 32 int8
-    case WeightFormat::kQ4_0:
-      return 2 + 16;  // f16 scale, 32 nibbles
-    case WeightFormat::kQ4_1:
-      return 2 + 2 + 16;  // f16 scale, f16 minimum, 32 nibbles
-  }
-  return 0;
-}
+struct FormatRow {
+  const char* name;
+  int64_t group;
+  int64_t block;
+  int64_t block_bytes;
+};
+
+// By WeightFormat.
+constexpr FormatRow kFormats[] = {
+    {"f32", 1, 1, 4},
+    {"f16", 1, 1, 2},
+    {"bf16", 1, 1, 2},
+    {"q8_0", 32, 32, 2 + 32},              // f16 scale, int8
+    {"q4_0", 32, 32, 2 + 16},              // f16 scale, nibbles
+    {"q4_1", 32, 32, 2 + 2 + 16},          // f16 scale, f16 minimum, nibbles
+    {"q5_0", 32, 32, 2 + 4 + 16},          // f16 scale, fifth bits, nibbles
+    {"q5_1", 32, 32, 2 + 2 + 4 + 16},      // f16 scale, f16 minimum, fifth bits, nibbles
+    {"q6_k", 16, 256, 128 + 64 + 16 + 2},  // nibbles, upper bits, int8 scales, f16 scale
+    {"q4_k", 32, 256, 4 + 12 + 128},  // f16 scale and minimum, 6-bit scales and minima, nibbles
+    {"q5_k", 32, 256, 4 + 12 + 32 + 128},  // the same with fifth bits
+};
+
+const FormatRow& RowOf(WeightFormat format) { return kFormats[static_cast<size_t>(format)]; }
 
 }  // namespace
 
-const char* Name(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::kF32:
-      return "f32";
-    case WeightFormat::kF16:
-      return "f16";
-    case WeightFormat::kBF16:
-      return "bf16";
-    case WeightFormat::kQ8_0:
-      return "q8_0";
-    case WeightFormat::kQ4_0:
-      return "q4_0";
-    case WeightFormat::kQ4_1:
-      return "q4_1";
-  }
-  return "?";
-}
+const char* Name(WeightFormat format) { return RowOf(format).name; }
 
-int64_t GroupSize(WeightFormat format) { return IsBlockQuantised(format) ? 32 : 1; }
+int64_t GroupSize(WeightFormat format) { return RowOf(format).group; }
+
+int64_t BlockSize(WeightFormat format) { return RowOf(format).block; }
 
 int64_t RowBytes(WeightFormat format, int64_t cols) {
-  SHOAL_CHECK(cols % GroupSize(format) == 0);
-  return cols / GroupSize(format) * GroupBytes(format);
+  const FormatRow& row = RowOf(format);
+  SHOAL_CHECK(cols % row.block == 0);
+  return cols / row.block * row.block_bytes;
 }
 
-bool IsBlockQuantised(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::kF32:
-    case WeightFormat::kF16:
-    case WeightFormat::kBF16:
-      return false;
-    case WeightFormat::kQ8_0:
-    case WeightFormat::kQ4_0:
-    case WeightFormat::kQ4_1:
-      return true;
-  }
-  return false;
-}
+bool IsBlockQuantised(WeightFormat format) { return GroupSize(format) > 1; }
 
 LeafPlan MakeLeafPlan(int64_t cols, int64_t granule, int64_t shards) {
   SHOAL_CHECK(cols > 0);

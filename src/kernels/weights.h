@@ -13,12 +13,26 @@
 namespace shoal::kernels {
 
 // Element formats of weights as they lie in files. Block formats follow GGUF.
-enum class WeightFormat : uint8_t { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ4_1 };
+enum class WeightFormat : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ6_K,
+  kQ4_K,
+  kQ5_K,
+};
 
 const char* Name(WeightFormat format);
-// Weights of one quantisation group (1 for the unquantised formats).
+// Weights that share a scale (1 for the unquantised formats).
 int64_t GroupSize(WeightFormat format);
-// Bytes of `cols` consecutive weights; cols is a multiple of GroupSize.
+// Weights of the smallest piece of a file: one group, or 256 weights of the K formats.
+int64_t BlockSize(WeightFormat format);
+// Bytes of `cols` consecutive weights; cols is a multiple of BlockSize.
 int64_t RowBytes(WeightFormat format, int64_t cols);
 bool IsBlockQuantised(WeightFormat format);
 

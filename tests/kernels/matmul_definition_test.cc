@@ -10,6 +10,7 @@
 #include "kernels/cpu/embedding.h"
 #include "kernels/cpu/f16.h"
 #include "kernels/cpu/float_mode.h"
+#include "kernels/cpu/matmul/block_group.h"
 #include "kernels/matmul_fixture.h"
 
 namespace shoal::kernels::testing {
@@ -17,44 +18,41 @@ namespace {
 
 using cpu::Isa;
 
-uint16_t HalfAt(const uint8_t* p) { return static_cast<uint16_t>(p[0] | p[1] << 8); }
-
-int IntegerAt(WeightFormat format, const uint8_t* group, int k) {
-  if (format == WeightFormat::kQ8_0) return static_cast<int8_t>(group[2 + k]);
-  const uint8_t* nibbles = group + (format == WeightFormat::kQ4_1 ? 4 : 2);
-  const int nibble = k < 16 ? nibbles[k] & 15 : nibbles[k - 16] >> 4;
-  return format == WeightFormat::kQ4_0 ? nibble - 8 : nibble;
-}
-
 // How the two scales of a group enter: as defined, or in the order used to show that it matters.
 enum class Order { kDefined, kScalesFirst };
 
 // One leaf of one output, from the bytes of the file.
 float LeafFromFile(const RawMatrix& m, int64_t row, int64_t begin, int64_t end, const float* x,
                    Order order) {
+  const int64_t size = GroupSize(m.format);
+  const int64_t block = BlockSize(m.format);
   float acc = 0;
-  for (int64_t k0 = begin; k0 < end; k0 += 32) {
-    const uint8_t* group =
-        m.bytes.data() + row * RowBytes(m.format, m.cols) + RowBytes(m.format, k0);
+  for (int64_t k0 = begin; k0 < end; k0 += size) {
+    const cpu::BlockGroup group = cpu::DecodeGroup(
+        m.format,
+        m.bytes.data() + row * RowBytes(m.format, m.cols) + RowBytes(m.format, k0 / block * block),
+        k0 % block / size);
     float amax = 0;
-    for (int k = 0; k < 32; ++k) amax = std::fmax(amax, std::fabs(x[k0 + k]));
+    for (int64_t k = 0; k < size; ++k) amax = std::fmax(amax, std::fabs(x[k0 + k]));
     const float scale = amax / 127.0F;
     const float inverse = scale > 0 ? 1.0F / scale : 0.0F;
     int isum = 0;
     int qsum = 0;
-    for (int k = 0; k < 32; ++k) {
+    for (int64_t k = 0; k < size; ++k) {
       const int q = static_cast<int>(std::nearbyint(x[k0 + k] * inverse));
-      isum += q * IntegerAt(m.format, group, k);
+      const int weight = m.format == WeightFormat::kQ8_0 ? static_cast<int8_t>(group.q[k])
+                                                         : group.q[k] - cpu::QuantOffset(m.format);
+      isum += q * weight;
       qsum += q;
     }
-    const float d = cpu::F16ToFloat(HalfAt(group));
+    const float d = cpu::F16ToFloat(group.scale);
     if (order == Order::kDefined) {
       acc = std::fma(std::fma(static_cast<float>(isum), d, 0.0F), scale, acc);
     } else {
       acc = std::fma(static_cast<float>(isum), d * scale, acc);
     }
-    if (m.format != WeightFormat::kQ4_1) continue;
-    acc = std::fma(cpu::F16ToFloat(HalfAt(group + 2)), scale * static_cast<float>(qsum), acc);
+    if (!cpu::HasMinimum(m.format)) continue;
+    acc = std::fma(cpu::F16ToFloat(group.minimum), scale * static_cast<float>(qsum), acc);
   }
   return acc;
 }
@@ -81,15 +79,16 @@ std::vector<float> MultiplyFromFile(const Case& c, const std::vector<float>& inp
   return out;
 }
 
-constexpr WeightFormat kBlockFormats[] = {WeightFormat::kQ8_0, WeightFormat::kQ4_0,
-                                          WeightFormat::kQ4_1};
+constexpr WeightFormat kBlockFormats[] = {
+    WeightFormat::kQ8_0, WeightFormat::kQ4_0, WeightFormat::kQ4_1, WeightFormat::kQ5_0,
+    WeightFormat::kQ5_1, WeightFormat::kQ6_K, WeightFormat::kQ4_K, WeightFormat::kQ5_K};
 
 TEST(MatMulDefinition, OfInt8InputsIsWhatPortableComputes) {
   Random random(11);
   for (const Data data : kAllData) {
     for (const WeightFormat format : kBlockFormats) {
       const Case c = MakeCase(format, Activation::kI8, 21, 416, 5, data, random);
-      const std::vector<float> inputs = MakeInputs(9, 416, data, random);
+      const std::vector<float> inputs = MakeInputs(9, c.cols(), data, random);
       const std::vector<float> expected = MultiplyFromFile(c, inputs, 9, Order::kDefined);
       const auto matrix = Prepare(c.source);
       const std::vector<float> actual = Multiply(Isa::kPortable, 1, *matrix, inputs, 9);
@@ -102,7 +101,7 @@ TEST(MatMulDefinition, DiffersFromAnotherAssociationOfTheScales) {
   Random random(12);
   for (const WeightFormat format : kBlockFormats) {
     const Case c = MakeCase(format, Activation::kI8, 21, 416, 5, Data::kPlain, random);
-    const std::vector<float> inputs = MakeInputs(9, 416, Data::kPlain, random);
+    const std::vector<float> inputs = MakeInputs(9, c.cols(), Data::kPlain, random);
     const std::vector<float> other = MultiplyFromFile(c, inputs, 9, Order::kScalesFirst);
     const auto matrix = Prepare(c.source);
     for (const Isa isa : cpu::SupportedIsas()) {
@@ -116,22 +115,23 @@ TEST(MatMulDefinition, OfFloatInputsIsAscendingFusedSumsInATreeOfLeaves) {
   Random random(13);
   for (const WeightFormat format : kAllFormats) {
     const Case c = MakeCase(format, Activation::kF32, 18, 352, 7, Data::kPlain, random);
-    const std::vector<float> inputs = MakeInputs(5, 352, Data::kPlain, random);
+    const int64_t cols = c.cols();
+    const std::vector<float> inputs = MakeInputs(5, cols, Data::kPlain, random);
     const auto matrix = Prepare(c.source);
     const std::vector<float> actual = Multiply(Isa::kPortable, 1, *matrix, inputs, 5);
     const cpu::ScopedFloatMode mode;
     const std::vector<int64_t>& borders = c.source.leaves.borders;
     ASSERT_EQ(borders.size(), 8u);
-    std::vector<float> weights(352);
+    std::vector<float> weights(static_cast<size_t>(cols));
     for (int64_t n = 0; n < 18; ++n) {
-      cpu::WidenWeights(format, c.matrices[0].bytes.data() + n * RowBytes(format, 352), 352,
+      cpu::WidenWeights(format, c.matrices[0].bytes.data() + n * RowBytes(format, cols), cols,
                         weights.data());
       for (int64_t r = 0; r < 5; ++r) {
         float leaf[7] = {};
         for (size_t i = 0; i < 7; ++i) {
           for (int64_t k = borders[i]; k < borders[i + 1]; ++k) {
             leaf[i] = std::fma(weights[static_cast<size_t>(k)],
-                               inputs[static_cast<size_t>(r * 352 + k)], leaf[i]);
+                               inputs[static_cast<size_t>(r * cols + k)], leaf[i]);
           }
         }
         // Seven leaves: four and three; two and two, two and one.
@@ -227,14 +227,14 @@ TEST(MatMulDefinition, AgreesWithTheReferenceBackend) {
     for (const Activation activation : {Activation::kF32, Activation::kI8}) {
       Case c = MakeCase(format, activation, 30, 320, 5, Data::kPlain, random);
       for (int64_t n = 0; n < 30; ++n) c.source.bias.push_back(random.Signed());
-      std::vector<float> inputs = MakeInputs(6, 320, Data::kPlain, random);
+      std::vector<float> inputs = MakeInputs(6, c.cols(), Data::kPlain, random);
       const std::vector<float> actual = Multiply(Isa::kPortable, 1, *Prepare(c.source), inputs, 6);
       const auto matrix = (*reference)->PrepareMatrix(c.source);
       ASSERT_TRUE(matrix.ok());
       std::vector<float> expected(6 * 30);
       (*reference)
           ->dense()
-          .MatMul(**stream, Tensor(inputs.data(), DType::kF32, {6, 320}), **matrix,
+          .MatMul(**stream, Tensor(inputs.data(), DType::kF32, {6, c.cols()}), **matrix,
                   Tensor(expected.data(), DType::kF32, {6, 30}));
       double largest = 0;
       for (const float e : expected) largest = std::fmax(largest, std::fabs(e));
@@ -252,22 +252,23 @@ TEST(Embedding, GathersTheRowsThatTheReferenceWidens) {
   const auto reference = CreateBackend("reference");
   ASSERT_TRUE(reference.ok());
   for (const WeightFormat format : kAllFormats) {
-    const RawMatrix m = MakeMatrix(format, 12, 96, Data::kPlain, random);
+    const int64_t cols = WholeBlocks(format, 96);
+    const RawMatrix m = MakeMatrix(format, 12, cols, Data::kPlain, random);
     const auto table = cpu::CpuTable::Prepare(m.View());
     ASSERT_TRUE(table.ok());
-    EXPECT_EQ((*table)->bytes(), 12 * RowBytes(format, 96));
+    EXPECT_EQ((*table)->bytes(), 12 * RowBytes(format, cols));
     const auto expected_table = (*reference)->PrepareTable(m.View());
     ASSERT_TRUE(expected_table.ok());
     const auto stream = (*reference)->CreateStream({});
     const std::vector<int32_t> tokens = {11, 0, 3, 3, 7};
-    std::vector<float> out(5 * 96);
-    std::vector<float> expected(5 * 96);
+    std::vector<float> out(static_cast<size_t>(5 * cols));
+    std::vector<float> expected(out.size());
     cpu::CpuStream cpu_stream(Isa::kPortable, 2);
-    cpu::Embed(cpu_stream, **table, tokens, 0.5F, Tensor(out.data(), DType::kF32, {5, 96}));
+    cpu::Embed(cpu_stream, **table, tokens, 0.5F, Tensor(out.data(), DType::kF32, {5, cols}));
     (*reference)
         ->dense()
         .Embed(**stream, **expected_table, tokens, 0.5F,
-               Tensor(expected.data(), DType::kF32, {5, 96}));
+               Tensor(expected.data(), DType::kF32, {5, cols}));
     for (size_t i = 0; i < out.size(); ++i) {
       ASSERT_NEAR(out[i], expected[i], 2e-7F * std::fabs(expected[i]) + 1e-9F) << Name(format);
     }

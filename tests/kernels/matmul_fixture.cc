@@ -62,7 +62,20 @@ float FloatFor(Data data, Random& random) {
   return 0;
 }
 
-void AppendGroup(WeightFormat format, Data data, Random& random, std::vector<uint8_t>& bytes) {
+void AppendBytes(int64_t count, bool zeros, Data data, Random& random,
+                 std::vector<uint8_t>& bytes) {
+  for (int64_t i = 0; i < count; ++i) bytes.push_back(zeros ? 0 : NibblesFor(data, random));
+}
+
+// The scales of a K format are a half times a small integer: a smaller half keeps the product in
+// range.
+uint16_t SuperScaleFor(Data data, Random& random) {
+  const uint16_t half = HalfFor(data, random);
+  const int exponent = half >> 10 & 31;
+  return static_cast<uint16_t>(exponent > 8 ? half - (8 << 10) : half);
+}
+
+void AppendBlock(WeightFormat format, Data data, Random& random, std::vector<uint8_t>& bytes) {
   const bool zeros = data == Data::kSparse && random.Below(4) == 0;
   switch (format) {
     case WeightFormat::kF32: {
@@ -80,11 +93,26 @@ void AppendGroup(WeightFormat format, Data data, Random& random, std::vector<uin
       Append16(HalfFor(data, random), bytes);
       for (int i = 0; i < kGroup; ++i) bytes.push_back(zeros ? 0 : Int8For(data, random));
       return;
-    case WeightFormat::kQ4_1:
     case WeightFormat::kQ4_0:
+    case WeightFormat::kQ4_1:
+    case WeightFormat::kQ5_0:
+    case WeightFormat::kQ5_1: {
+      const bool minimum = format == WeightFormat::kQ4_1 || format == WeightFormat::kQ5_1;
+      const bool fifth = format == WeightFormat::kQ5_0 || format == WeightFormat::kQ5_1;
       Append16(HalfFor(data, random), bytes);
-      if (format == WeightFormat::kQ4_1) Append16(HalfFor(data, random), bytes);
-      for (int i = 0; i < kGroup / 2; ++i) bytes.push_back(zeros ? 0 : NibblesFor(data, random));
+      if (minimum) Append16(HalfFor(data, random), bytes);
+      AppendBytes(kGroup / 2 + (fifth ? 4 : 0), zeros, data, random, bytes);
+      return;
+    }
+    case WeightFormat::kQ4_K:
+    case WeightFormat::kQ5_K:
+      Append16(SuperScaleFor(data, random), bytes);
+      Append16(SuperScaleFor(data, random), bytes);
+      AppendBytes(12 + 128 + (format == WeightFormat::kQ5_K ? 32 : 0), zeros, data, random, bytes);
+      return;
+    case WeightFormat::kQ6_K:
+      AppendBytes(128 + 64 + 16, zeros, data, random, bytes);
+      Append16(SuperScaleFor(data, random), bytes);
       return;
   }
 }
@@ -106,10 +134,15 @@ float Random::Signed() {
 RawMatrix MakeMatrix(WeightFormat format, int64_t rows, int64_t cols, Data data, Random& random) {
   RawMatrix matrix{.format = format, .rows = rows, .cols = cols, .bytes = {}};
   matrix.bytes.reserve(static_cast<size_t>(rows * RowBytes(format, cols)));
-  for (int64_t i = 0; i < rows * cols; i += GroupSize(format)) {
-    AppendGroup(format, data, random, matrix.bytes);
+  for (int64_t i = 0; i < rows * cols; i += BlockSize(format)) {
+    AppendBlock(format, data, random, matrix.bytes);
   }
   return matrix;
+}
+
+int64_t WholeBlocks(WeightFormat format, int64_t cols) {
+  const int64_t block = BlockSize(format);
+  return (cols + block - 1) / block * block;
 }
 
 std::vector<float> MakeInputs(int64_t rows, int64_t cols, Data data, Random& random) {
@@ -129,6 +162,7 @@ int64_t Case::rows() const {
 
 Case MakeCase(WeightFormat format, Activation activation, int64_t rows, int64_t cols,
               int64_t leaves, Data data, Random& random) {
+  cols = WholeBlocks(format, cols);
   Case c;
   c.matrices.push_back(MakeMatrix(format, rows, cols, data, random));
   c.source.name = "test";

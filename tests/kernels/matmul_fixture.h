@@ -14,9 +14,13 @@
 
 namespace shoal::kernels::testing {
 
-inline constexpr WeightFormat kAllFormats[] = {WeightFormat::kF32,  WeightFormat::kF16,
-                                               WeightFormat::kBF16, WeightFormat::kQ8_0,
-                                               WeightFormat::kQ4_0, WeightFormat::kQ4_1};
+inline constexpr WeightFormat kAllFormats[] = {
+    WeightFormat::kF32,  WeightFormat::kF16,  WeightFormat::kBF16, WeightFormat::kQ8_0,
+    WeightFormat::kQ4_0, WeightFormat::kQ4_1, WeightFormat::kQ5_0, WeightFormat::kQ5_1,
+    WeightFormat::kQ6_K, WeightFormat::kQ4_K, WeightFormat::kQ5_K};
+
+// `cols`, or the next number of columns that whole blocks of the format give.
+int64_t WholeBlocks(WeightFormat format, int64_t cols);
 
 // SplitMix64.
 class Random {
@@ -60,7 +64,7 @@ struct Case {
   int64_t rows() const;
   int64_t cols() const { return matrices.front().cols; }
 };
-// One part; `leaves` as MakeLeafPlan(cols, 32, leaves) gives them.
+// One part; `leaves` as MakeLeafPlan(cols, 32, leaves) gives them. `cols` grows to WholeBlocks.
 Case MakeCase(WeightFormat format, Activation activation, int64_t rows, int64_t cols,
               int64_t leaves, Data data, Random& random);
 

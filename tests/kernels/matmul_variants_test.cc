@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/matmul/block_group.h"
 #include "kernels/matmul_fixture.h"
 
 namespace shoal::kernels::testing {
@@ -62,7 +63,7 @@ TEST(MatMulVariants, GiveEqualBitsForEveryBatchSize) {
   Random random(1);
   for (const Kind kind : AllKinds()) {
     const Case c = MakeCase(kind.format, kind.activation, 40, 192, 4, Data::kPlain, random);
-    ExpectEqualVariants(kind, c, MakeInputs(512, 192, Data::kPlain, random), BatchSizes(), 1);
+    ExpectEqualVariants(kind, c, MakeInputs(512, c.cols(), Data::kPlain, random), BatchSizes(), 1);
   }
 }
 
@@ -71,7 +72,7 @@ TEST(MatMulVariants, GiveEqualBitsForHardNumbers) {
   for (const Data data : kAllData) {
     for (const Kind kind : AllKinds()) {
       const Case c = MakeCase(kind.format, kind.activation, 48, 288, 3, data, random);
-      ExpectEqualVariants(kind, c, MakeInputs(33, 288, data, random), {1, 2, 4, 8, 15, 33}, 1);
+      ExpectEqualVariants(kind, c, MakeInputs(33, c.cols(), data, random), {1, 2, 4, 8, 15, 33}, 1);
     }
   }
 }
@@ -87,7 +88,7 @@ TEST(MatMulVariants, GiveEqualBitsForEveryShapeAndLeafPlan) {
     for (const Kind kind : AllKinds()) {
       const Case c = MakeCase(kind.format, kind.activation, shape.rows, shape.cols, shape.leaves,
                               Data::kPlain, random);
-      const std::vector<float> inputs = MakeInputs(26, shape.cols, Data::kPlain, random);
+      const std::vector<float> inputs = MakeInputs(26, c.cols(), Data::kPlain, random);
       ExpectEqualVariants(kind, c, inputs, {1, 3, 26}, 1);
     }
   }
@@ -107,7 +108,7 @@ TEST(MatMulVariants, GiveEqualBitsForEveryThreadCount) {
   Random random(5);
   for (const Kind kind : AllKinds()) {
     const Case c = MakeCase(kind.format, kind.activation, 200, 320, 5, Data::kPlain, random);
-    const std::vector<float> inputs = MakeInputs(70, 320, Data::kPlain, random);
+    const std::vector<float> inputs = MakeInputs(70, c.cols(), Data::kPlain, random);
     for (const int threads : {2, 3}) {
       ExpectEqualVariants(kind, c, inputs, {1, 7, 26, 70}, threads);
     }
@@ -135,7 +136,7 @@ TEST(MatMulVariants, AreCountedByName) {
   for (const Kind kind : AllKinds()) {
     const Case c = MakeCase(kind.format, kind.activation, 16, 64, 1, Data::kPlain, random);
     const auto matrix = Prepare(c.source);
-    const std::vector<float> inputs = MakeInputs(33, 64, Data::kPlain, random);
+    const std::vector<float> inputs = MakeInputs(33, c.cols(), Data::kPlain, random);
     for (const Isa isa : cpu::SupportedIsas()) Multiply(isa, 1, *matrix, inputs, 33);
   }
   std::set<std::string> names;
@@ -145,7 +146,7 @@ TEST(MatMulVariants, AreCountedByName) {
   for (const Isa isa : cpu::SupportedIsas()) {
     for (const Kind kind : AllKinds()) {
       if (isa == Isa::kAmx && kind.activation == Activation::kF32) continue;  // runs on avx512
-      const std::string name = std::string("matmul ") + Name(kind.format) +
+      const std::string name = std::string("matmul ") + Name(cpu::StoredFormat(kind.format)) +
                                (kind.activation == Activation::kI8 ? " i8 " : " f32 ") +
                                cpu::Name(isa);
       EXPECT_TRUE(names.contains(name)) << name;

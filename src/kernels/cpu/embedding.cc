@@ -9,11 +9,10 @@
 #include "base/check.h"
 #include "kernels/cpu/f16.h"
 #include "kernels/cpu/float_mode.h"
+#include "kernels/cpu/matmul/block_group.h"
 
 namespace shoal::kernels::cpu {
 namespace {
-
-constexpr int64_t kGroupWeights = 32;
 
 uint16_t Load16(const uint8_t* bytes) {
   uint16_t value;
@@ -21,41 +20,20 @@ uint16_t Load16(const uint8_t* bytes) {
   return value;
 }
 
-void WidenQ8(const uint8_t* group, float* out) {
-  const float scale = F16ToFloat(Load16(group));
-  for (int64_t k = 0; k < kGroupWeights; ++k) {
-    out[k] = static_cast<float>(static_cast<int8_t>(group[2 + k])) * scale;
-  }
-}
-
-void WidenQ40(const uint8_t* group, float* out) {
-  const float scale = F16ToFloat(Load16(group));
-  for (int64_t k = 0; k < 16; ++k) {
-    out[k] = static_cast<float>((group[2 + k] & 15) - 8) * scale;
-    out[k + 16] = static_cast<float>((group[2 + k] >> 4) - 8) * scale;
-  }
-}
-
-void WidenQ41(const uint8_t* group, float* out) {
-  const float scale = F16ToFloat(Load16(group));
-  const float minimum = F16ToFloat(Load16(group + 2));
-  for (int64_t k = 0; k < 16; ++k) {
-    out[k] = std::fma(static_cast<float>(group[4 + k] & 15), scale, minimum);
-    out[k + 16] = std::fma(static_cast<float>(group[4 + k] >> 4), scale, minimum);
-  }
-}
-
-void WidenGroups(const uint8_t* source, int64_t cols, int64_t group_bytes,
-                 void (*widen)(const uint8_t*, float*), float* out) {
-  for (int64_t k = 0; k < cols; k += kGroupWeights) {
-    widen(source + k / kGroupWeights * group_bytes, out + k);
+void WidenGroup(WeightFormat format, const BlockGroup& group, float* out) {
+  const float scale = F16ToFloat(group.scale);
+  const float minimum = F16ToFloat(group.minimum);  // +0 where there is none
+  const int offset = QuantOffset(format);
+  for (int64_t k = 0; k < GroupSize(format); ++k) {
+    const int q = format == WeightFormat::kQ8_0 ? static_cast<int8_t>(group.q[k])
+                                                : static_cast<int>(group.q[k]) - offset;
+    out[k] = std::fma(static_cast<float>(q), scale, minimum);
   }
 }
 
 }  // namespace
 
 void WidenWeights(WeightFormat format, const uint8_t* source, int64_t cols, float* out) {
-  const int64_t group_bytes = RowBytes(format, GroupSize(format));
   switch (format) {
     case WeightFormat::kF32:
       std::memcpy(out, source, static_cast<size_t>(cols) * sizeof(float));
@@ -66,12 +44,15 @@ void WidenWeights(WeightFormat format, const uint8_t* source, int64_t cols, floa
     case WeightFormat::kBF16:
       for (int64_t k = 0; k < cols; ++k) out[k] = Bf16ToFloat(Load16(source + 2 * k));
       return;
-    case WeightFormat::kQ8_0:
-      return WidenGroups(source, cols, group_bytes, WidenQ8, out);
-    case WeightFormat::kQ4_0:
-      return WidenGroups(source, cols, group_bytes, WidenQ40, out);
-    case WeightFormat::kQ4_1:
-      return WidenGroups(source, cols, group_bytes, WidenQ41, out);
+    default:
+      break;
+  }
+  const int64_t block = BlockSize(format);
+  const int64_t group = GroupSize(format);
+  for (int64_t k = 0; k < cols; k += group) {
+    WidenGroup(format,
+               DecodeGroup(format, source + RowBytes(format, k / block * block), k % block / group),
+               out + k);
   }
 }
 
@@ -80,10 +61,10 @@ absl::StatusOr<std::unique_ptr<CpuTable>> CpuTable::Prepare(const WeightView& vi
     return absl::InvalidArgumentError(
         absl::StrCat("embedding table of ", view.rows, " x ", view.cols, " has no data"));
   }
-  if (view.cols % GroupSize(view.format) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("embedding table: ", view.cols,
-                                                   " columns are not a multiple of the ",
-                                                   Name(view.format), " group"));
+  if (view.cols % BlockSize(view.format) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("embedding table: ", view.cols, " columns are not a multiple of the ",
+                     Name(view.format), " block of ", BlockSize(view.format)));
   }
   std::unique_ptr<CpuTable> table(new CpuTable);
   table->format_ = view.format;

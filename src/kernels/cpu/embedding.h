@@ -40,7 +40,7 @@ class CpuTable final : public PreparedTable {
 void Embed(CpuStream& stream, const CpuTable& table, std::span<const int32_t> tokens, float scale,
            const Tensor& out);
 
-// Widens `cols` consecutive weights of a file; cols is a multiple of the group. Needs the float
+// Widens `cols` consecutive weights of a file; cols is a multiple of the block. Needs the float
 // mode of float_mode.h.
 void WidenWeights(WeightFormat format, const uint8_t* source, int64_t cols, float* out);
 

@@ -103,14 +103,14 @@ absl::StatusOr<std::unique_ptr<PreparedMatrix>> ReferenceBackend::PrepareMatrix(
   std::vector<ReferenceMatrix::Part> parts;
   for (const WeightView& view : source.parts) {
     const bool int8 = source.activation == Activation::kI8 && IsBlockQuantised(view.format);
-    parts.push_back({.weights = Widen(view), .int8 = int8});
+    parts.push_back({.weights = Widen(view), .int8 = int8, .group = GroupSize(view.format)});
   }
   return std::make_unique<ReferenceMatrix>(std::move(parts), source.bias);
 }
 
 absl::StatusOr<std::unique_ptr<PreparedTable>> ReferenceBackend::PrepareTable(
     const WeightView& view) {
-  if (view.rows <= 0 || view.cols <= 0 || view.cols % GroupSize(view.format) != 0) {
+  if (view.rows <= 0 || view.cols <= 0 || view.cols % BlockSize(view.format) != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("embedding table of ", view.rows, " x ", view.cols));
   }

@@ -22,10 +22,12 @@ Widened Widen(const WeightView& view);
 
 class ReferenceMatrix final : public PreparedMatrix {
  public:
-  // The rows of one part. `int8`: its inputs are quantised as kernels::Activation::kI8 says.
+  // The rows of one part. `int8`: its inputs are quantised as kernels::Activation::kI8 says, in
+  // groups of `group`.
   struct Part {
     Widened weights;
     bool int8 = false;
+    int64_t group = 1;
   };
 
   ReferenceMatrix(std::vector<Part> parts, std::vector<float> bias);

@@ -76,11 +76,12 @@ class Binder {
     if (!tensor->format.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat("tensor ", name, " is ", tensor->type,
-                       ", which is not available yet (F32, F16, BF16, Q8_0, Q4_0, Q4_1)"));
+                       ", which is not available (F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, "
+                       "Q5_1, Q4_K, Q5_K and Q6_K are)"));
     }
     const int64_t rows = shape.size() == 2 ? shape[0] : 1;
     const int64_t cols = shape.back();
-    if (cols % kernels::GroupSize(*tensor->format) != 0 ||
+    if (cols % kernels::BlockSize(*tensor->format) != 0 ||
         tensor->bytes != rows * kernels::RowBytes(*tensor->format, cols)) {
       return absl::InvalidArgumentError(absl::StrCat("tensor ", name, " has ", tensor->bytes,
                                                      " bytes, which do not fit ", tensor->type,

@@ -26,6 +26,16 @@ std::optional<WeightFormat> FormatOf(const gguf::TensorInfo& tensor) {
       return WeightFormat::kQ4_0;
     case gguf::TensorType::kQ4_1:
       return WeightFormat::kQ4_1;
+    case gguf::TensorType::kQ5_0:
+      return WeightFormat::kQ5_0;
+    case gguf::TensorType::kQ5_1:
+      return WeightFormat::kQ5_1;
+    case gguf::TensorType::kQ4_K:
+      return WeightFormat::kQ4_K;
+    case gguf::TensorType::kQ5_K:
+      return WeightFormat::kQ5_K;
+    case gguf::TensorType::kQ6_K:
+      return WeightFormat::kQ6_K;
     default:
       return std::nullopt;
   }

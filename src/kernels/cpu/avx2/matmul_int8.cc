@@ -5,101 +5,120 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/avx2/matmul_lanes.h"
-#include "kernels/cpu/matmul/float32_kernels.h"
+#include "kernels/cpu/matmul/lane_kernels.h"
 
 namespace shoal::kernels::cpu::avx2 {
 namespace {
 
-struct Halves {
-  __m256i low, high;  // outputs 0-7 and 8-15
-};
-
-inline __m256i Load256(const uint8_t* p) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-}
 inline __m256i BroadcastInt(const uint8_t* p) {
   return _mm256_set1_epi32(*reinterpret_cast<const int32_t*>(p));
 }
 
-// Four columns of 16 outputs of a nibble format.
-inline Halves NibbleQuad(const uint8_t* group, int quad) {
-  const __m256i mask = _mm256_set1_epi8(15);
-  const __m256i low = Load256(group + quad % 4 * 64);
-  const __m256i high = Load256(group + quad % 4 * 64 + 32);
-  if (quad < 4) return {_mm256_and_si256(low, mask), _mm256_and_si256(high, mask)};
-  return {_mm256_and_si256(_mm256_srli_epi16(low, 4), mask),
-          _mm256_and_si256(_mm256_srli_epi16(high, 4), mask)};
+// Quads whose products 16 bits hold: two of at most 15, 31 or 63 times 127 from each.
+constexpr int QuadsIn16Bits(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::kQ6_K:
+      return 2;
+    case WeightFormat::kQ5_0:
+    case WeightFormat::kQ5_1:
+      return 4;
+    default:
+      return 8;
+  }
 }
 
-// The dot products of one group over nibbles, from kMagicBits. Eight products of at most 15 * 127
-// twice fit 16 bits.
-template <int kHeight>
-inline void NibbleDots(const uint8_t* weights, const uint8_t* inputs, Halves (&isum)[kHeight]) {
-#pragma GCC unroll 4
-  for (int r = 0; r < kHeight; ++r) isum[r] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-#pragma GCC unroll 8
-  for (int j = 0; j < 8; ++j) {
-    const Halves w = NibbleQuad(weights, j);
-#pragma GCC unroll 4
-    for (int r = 0; r < kHeight; ++r) {
-      const __m256i q = BroadcastInt(inputs + kGroup * r + 4 * j);
-      isum[r].low = _mm256_add_epi16(isum[r].low, _mm256_maddubs_epi16(w.low, q));
-      isum[r].high = _mm256_add_epi16(isum[r].high, _mm256_maddubs_epi16(w.high, q));
-    }
-  }
+// The dot products of one group over unsigned weights.
+template <WeightFormat kFormat, int kHeight>
+inline void UnsignedDots(const uint8_t* weights, const uint8_t* inputs, Quad (&isum)[kHeight]) {
+  constexpr int kColumns = StepColumns(kFormat);
+  constexpr int kQuads = QuadsIn16Bits(kFormat);
   const __m256i ones = _mm256_set1_epi16(1);
 #pragma GCC unroll 4
-  for (int r = 0; r < kHeight; ++r) {
-    isum[r].low = _mm256_madd_epi16(isum[r].low, ones);
-    isum[r].high = _mm256_madd_epi16(isum[r].high, ones);
+  for (int r = 0; r < kHeight; ++r) isum[r] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+#pragma GCC unroll 4
+  for (int first = 0; first < kColumns / 4; first += kQuads) {
+    Quad pairs[kHeight];
+#pragma GCC unroll 4
+    for (int r = 0; r < kHeight; ++r) pairs[r] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+#pragma GCC unroll 8
+    for (int j = first; j < first + kQuads; ++j) {
+      const Quad w = UnpackQuad<kFormat>(weights, j);
+#pragma GCC unroll 4
+      for (int r = 0; r < kHeight; ++r) {
+        const __m256i q = BroadcastInt(inputs + kColumns * r + 4 * j);
+        pairs[r].low = _mm256_add_epi16(pairs[r].low, _mm256_maddubs_epi16(w.low, q));
+        pairs[r].high = _mm256_add_epi16(pairs[r].high, _mm256_maddubs_epi16(w.high, q));
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kHeight; ++r) {
+      isum[r].low = _mm256_add_epi32(isum[r].low, _mm256_madd_epi16(pairs[r].low, ones));
+      isum[r].high = _mm256_add_epi32(isum[r].high, _mm256_madd_epi16(pairs[r].high, ones));
+    }
   }
 }
 
 // The same over int8 weights.
 template <int kHeight>
-inline void ByteDots(const uint8_t* weights, const uint8_t* inputs, Halves (&isum)[kHeight]) {
+inline void SignedDots(const uint8_t* weights, const uint8_t* inputs, Quad (&isum)[kHeight]) {
+  constexpr int kColumns = StepColumns(WeightFormat::kQ8_0);
   const __m256i ones = _mm256_set1_epi16(1);
 #pragma GCC unroll 4
   for (int r = 0; r < kHeight; ++r) isum[r] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
 #pragma GCC unroll 8
-  for (int j = 0; j < 8; ++j) {
-    const __m256i low = Load256(weights + j * 64);
-    const __m256i high = Load256(weights + j * 64 + 32);
-    const __m256i low_magnitude = _mm256_abs_epi8(low);
-    const __m256i high_magnitude = _mm256_abs_epi8(high);
+  for (int j = 0; j < kColumns / 4; ++j) {
+    const Quad w = UnpackQuad<WeightFormat::kQ8_0>(weights, j);
+    const Quad magnitude = {_mm256_abs_epi8(w.low), _mm256_abs_epi8(w.high)};
 #pragma GCC unroll 4
     for (int r = 0; r < kHeight; ++r) {
-      const __m256i q = BroadcastInt(inputs + kGroup * r + 4 * j);
-      const __m256i low_pairs = _mm256_maddubs_epi16(low_magnitude, _mm256_sign_epi8(q, low));
-      const __m256i high_pairs = _mm256_maddubs_epi16(high_magnitude, _mm256_sign_epi8(q, high));
-      isum[r].low = _mm256_add_epi32(isum[r].low, _mm256_madd_epi16(low_pairs, ones));
-      isum[r].high = _mm256_add_epi32(isum[r].high, _mm256_madd_epi16(high_pairs, ones));
+      const __m256i q = BroadcastInt(inputs + kColumns * r + 4 * j);
+      const __m256i low = _mm256_maddubs_epi16(magnitude.low, _mm256_sign_epi8(q, w.low));
+      const __m256i high = _mm256_maddubs_epi16(magnitude.high, _mm256_sign_epi8(q, w.high));
+      isum[r].low = _mm256_add_epi32(isum[r].low, _mm256_madd_epi16(low, ones));
+      isum[r].high = _mm256_add_epi32(isum[r].high, _mm256_madd_epi16(high, ones));
     }
+  }
+}
+
+// Where the dot product of row r starts, so that it is over weights less their offset.
+template <WeightFormat kFormat, int kHeight>
+inline __m256i Start(const uint8_t* inputs, int r) {
+  const __m256i magic = _mm256_set1_epi32(kMagicBits);
+  switch (kFormat) {
+    case WeightFormat::kQ4_0:
+      return BroadcastInt(inputs + PanelStart8Offset(kHeight) + 4 * r);
+    case WeightFormat::kQ5_0: {  // magic - 16 * sum
+      const __m256i start8 = BroadcastInt(inputs + PanelStart8Offset(kHeight) + 4 * r);
+      return _mm256_sub_epi32(_mm256_add_epi32(start8, start8), magic);
+    }
+    case WeightFormat::kQ6_K:
+      return BroadcastInt(inputs + PanelStart32Offset(kHeight) + 4 * r);
+    default:
+      return magic;
   }
 }
 
 // acc += one group, for kHeight rows.
 template <WeightFormat kFormat, int kHeight>
 inline void AddGroup(const uint8_t* weights, const uint8_t* inputs, Lanes (&acc)[kHeight]) {
-  Halves isum[kHeight];
+  constexpr int kColumns = StepColumns(kFormat);
+  Quad isum[kHeight];
   if constexpr (kFormat == WeightFormat::kQ8_0) {
-    ByteDots<kHeight>(weights, inputs, isum);
+    SignedDots<kHeight>(weights, inputs, isum);
   } else {
-    NibbleDots<kHeight>(weights, inputs, isum);
+    UnsignedDots<kFormat, kHeight>(weights, inputs, isum);
   }
   const Lanes scale = Lanes::LoadF16(weights + ScaleOffset(kFormat));
   const Lanes start = Lanes::Mul(scale, Lanes::Broadcast(-kMagicFloat));
+  const auto* fields = reinterpret_cast<const float*>(inputs + PanelScaleOffset(kColumns, kHeight));
 #pragma GCC unroll 4
   for (int r = 0; r < kHeight; ++r) {
-    const __m256i magic = kFormat == WeightFormat::kQ4_0
-                              ? BroadcastInt(inputs + PanelStart8Offset(kHeight) + 4 * r)
-                              : _mm256_set1_epi32(kMagicBits);
-    const Lanes sum = {_mm256_castsi256_ps(_mm256_add_epi32(isum[r].low, magic)),
-                       _mm256_castsi256_ps(_mm256_add_epi32(isum[r].high, magic))};
+    const __m256i first = Start<kFormat, kHeight>(inputs, r);
+    const Lanes sum = {_mm256_castsi256_ps(_mm256_add_epi32(isum[r].low, first)),
+                       _mm256_castsi256_ps(_mm256_add_epi32(isum[r].high, first))};
     const Lanes t = Lanes::Fma(sum, scale, start);
-    const float* fields = reinterpret_cast<const float*>(inputs + PanelScaleOffset(kHeight));
     acc[r] = Lanes::Fma(t, Lanes::Broadcast(fields[r]), acc[r]);
-    if constexpr (kFormat == WeightFormat::kQ4_1) {
+    if constexpr (HasMinimum(kFormat)) {
       const Lanes minimum = Lanes::LoadF16(weights + MinimumOffset(kFormat));
       acc[r] = Lanes::Fma(minimum, Lanes::Broadcast(fields[kHeight + r]), acc[r]);
     }
@@ -116,10 +135,10 @@ void RunPanel(const MatMulArgs& args, int64_t tile, const Panel& panel) {
     const LeafStep leaf = args.leaves[i];
 #pragma GCC unroll 4
     for (int r = 0; r < kHeight; ++r) acc[r] = Lanes::Zero();
-    for (int64_t k = leaf.begin; k < leaf.end; k += kGroup) {
+    for (int64_t k = leaf.begin; k < leaf.end; k += StepColumns(kFormat)) {
       AddGroup<kFormat, kHeight>(weights, inputs, acc);
       weights += TileStepBytes(kFormat);
-      inputs += PanelGroupBytes(kHeight);
+      inputs += PanelGroupBytes(StepColumns(kFormat), kHeight);
       asm("" : "+r"(inputs));  // one base pointer instead of one per row
     }
     stack.Push(leaf, acc);
@@ -166,11 +185,12 @@ inline int ReduceAdd(__m256i v) {
   return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xB1)));
 }
 
+template <int kColumns>
 void QuantiseRow(const float* x, int64_t groups, int64_t height, int64_t row, uint8_t* panel) {
   const __m256i magnitude = _mm256_set1_epi32(0x7FFFFFFF);
-  for (int64_t g = 0; g < groups; ++g, x += kGroup, panel += PanelGroupBytes(height)) {
+  for (int64_t g = 0; g < groups; ++g, x += kColumns, panel += PanelGroupBytes(kColumns, height)) {
     __m256i bits = _mm256_setzero_si256();
-    for (int i = 0; i < kGroup; i += 8) {
+    for (int i = 0; i < kColumns; i += 8) {
       const __m256i value = _mm256_castps_si256(_mm256_loadu_ps(x + i));
       bits = _mm256_max_epi32(bits, _mm256_and_si256(value, magnitude));
     }
@@ -180,35 +200,48 @@ void QuantiseRow(const float* x, int64_t groups, int64_t height, int64_t row, ui
     float scale = _mm_cvtss_f32(_mm_div_ss(amax, _mm_set_ss(127.0f)));
     const __m256 factor = _mm256_set1_ps(scale > 0.0f ? 1.0f / scale : 0.0f);
     const __m256i keep = _mm256_set1_epi32(finite ? -1 : 0);
-    const __m256i a = Quantise8(x, factor, keep), b = Quantise8(x + 8, factor, keep);
-    const __m256i c = Quantise8(x + 16, factor, keep), d = Quantise8(x + 24, factor, keep);
-    // The packs work in 128-bit halves; the permutation restores the order.
-    const __m256i packed = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(panel + row * kGroup),
-                        _mm256_permutevar8x32_epi32(packed, order));
-    const int sum = ReduceAdd(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d)));
+    __m256i sums = _mm256_setzero_si256();
+    for (int i = 0; i < kColumns; i += 16) {
+      const __m256i a = Quantise8(x + i, factor, keep), b = Quantise8(x + i + 8, factor, keep);
+      sums = _mm256_add_epi32(sums, _mm256_add_epi32(a, b));
+      // The packs work in 128-bit halves; the permutation restores the order.
+      const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xD8);
+      const __m128i bytes =
+          _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(panel + row * kColumns + i), bytes);
+    }
+    const int sum = ReduceAdd(sums);
     if (!finite) scale = __builtin_nanf("");
     uint8_t* fields = panel + 4 * row;
-    *reinterpret_cast<float*>(fields + PanelScaleOffset(height)) = scale;
-    *reinterpret_cast<float*>(fields + PanelScaledSumOffset(height)) =
-        scale * static_cast<float>(sum);
-    *reinterpret_cast<int32_t*>(fields + PanelStart8Offset(height)) = kMagicBits - 8 * sum;
-    *reinterpret_cast<int32_t*>(fields + PanelStart128Offset(height)) = kMagicBits - 128 * sum;
+    *reinterpret_cast<float*>(fields + PanelScaleOffset(kColumns, height)) = scale;
+    if constexpr (kColumns == 16) {
+      *reinterpret_cast<int32_t*>(fields + PanelStart32Offset(height)) = kMagicBits - 32 * sum;
+    } else {
+      *reinterpret_cast<float*>(fields + PanelScaledSumOffset(height)) =
+          scale * static_cast<float>(sum);
+      *reinterpret_cast<int32_t*>(fields + PanelStart8Offset(height)) = kMagicBits - 8 * sum;
+      *reinterpret_cast<int32_t*>(fields + PanelStart128Offset(height)) = kMagicBits - 128 * sum;
+    }
   }
 }
+
+constexpr MatMulTable kInt8Kernels = {nullptr,
+                                      nullptr,
+                                      nullptr,
+                                      MatMulInt8<WeightFormat::kQ8_0>,
+                                      MatMulInt8<WeightFormat::kQ4_0>,
+                                      MatMulInt8<WeightFormat::kQ4_1>,
+                                      MatMulInt8<WeightFormat::kQ5_0>,
+                                      MatMulInt8<WeightFormat::kQ5_1>,
+                                      MatMulInt8<WeightFormat::kQ6_K>};
 
 }  // namespace
 
 const MatMulKernels kMatMulKernels = {
-    .int8 = {nullptr, nullptr, nullptr, MatMulInt8<WeightFormat::kQ8_0>,
-             MatMulInt8<WeightFormat::kQ4_0>, MatMulInt8<WeightFormat::kQ4_1>},
-    .float32 = {MatMulFloat32<Lanes, WeightFormat::kF32>, MatMulFloat32<Lanes, WeightFormat::kF16>,
-                MatMulFloat32<Lanes, WeightFormat::kBF16>,
-                MatMulFloat32<Lanes, WeightFormat::kQ8_0>,
-                MatMulFloat32<Lanes, WeightFormat::kQ4_0>,
-                MatMulFloat32<Lanes, WeightFormat::kQ4_1>},
-    .quantise_row = QuantiseRow,
+    .int8 = kInt8Kernels,
+    .float32 = kFloat32Kernels,
+    .quantise_row = QuantiseRow<32>,
+    .quantise_row_16 = QuantiseRow<16>,
     .int8_height = 4,
     .float32_height = Lanes::kFloat32Height,
 };

@@ -6,22 +6,10 @@
 
 #include "kernels/cpu/avx512/matmul_lanes.h"
 #include "kernels/cpu/avx512/quantise.h"
-#include "kernels/cpu/matmul/float32_kernels.h"
+#include "kernels/cpu/matmul/lane_kernels.h"
 
 namespace shoal::kernels::cpu::avx512 {
 namespace {
-
-// Four columns of 16 outputs as unsigned bytes: nibbles, or int8 + 128.
-template <WeightFormat kFormat>
-inline __m512i UnsignedQuad(const uint8_t* group, int quad) {
-  if constexpr (kFormat == WeightFormat::kQ8_0) {
-    return _mm512_xor_si512(_mm512_loadu_si512(group + quad * 64), _mm512_set1_epi8(-128));
-  } else {
-    const __m512i bytes = _mm512_loadu_si512(group + quad % 4 * 64);
-    const __m512i moved = quad < 4 ? bytes : _mm512_srli_epi16(bytes, 4);
-    return _mm512_and_si512(moved, _mm512_set1_epi8(15));
-  }
-}
 
 // One int32 of a panel row in all lanes.
 inline __m512i BroadcastInt(const uint8_t* p) {
@@ -31,40 +19,62 @@ inline __m512 BroadcastFloat(const uint8_t* p) {
   return _mm512_set1_ps(*reinterpret_cast<const float*>(p));
 }
 
+// Where the dot product of row r starts, so that what UnsignedQuad adds to the weights is undone.
+template <WeightFormat kFormat, int kHeight>
+inline __m512i Start(const uint8_t* inputs, int r) {
+  const __m512i magic = _mm512_set1_epi32(kMagicBits);
+  switch (kFormat) {
+    case WeightFormat::kQ8_0:
+      return BroadcastInt(inputs + PanelStart128Offset(kHeight) + 4 * r);
+    case WeightFormat::kQ4_0:
+      return BroadcastInt(inputs + PanelStart8Offset(kHeight) + 4 * r);
+    case WeightFormat::kQ5_0: {  // magic - 16 * sum
+      const __m512i start8 = BroadcastInt(inputs + PanelStart8Offset(kHeight) + 4 * r);
+      return _mm512_sub_epi32(_mm512_add_epi32(start8, start8), magic);
+    }
+    case WeightFormat::kQ6_K:
+      return BroadcastInt(inputs + PanelStart32Offset(kHeight) + 4 * r);
+    default:
+      return magic;
+  }
+}
+
+// A quad as unsigned bytes: int8 + 128, the other formats as they are stored.
+template <WeightFormat kFormat>
+inline __m512i UnsignedQuad(const uint8_t* group, int quad) {
+  const __m512i bytes = UnpackQuad<kFormat>(group, quad);
+  if constexpr (kFormat != WeightFormat::kQ8_0) return bytes;
+  return _mm512_xor_si512(bytes, _mm512_set1_epi8(-128));
+}
+
 // acc += one group, for kHeight rows.
 template <WeightFormat kFormat, int kHeight>
 inline void AddGroup(const uint8_t* weights, const uint8_t* inputs, Lanes (&acc)[kHeight]) {
+  constexpr int kColumns = StepColumns(kFormat);
+  constexpr int kPairs = kColumns / 8;  // quads j and j + kPairs share packed bytes
   __m512i isum[kHeight];
 #pragma GCC unroll 8
-  for (int r = 0; r < kHeight; ++r) {
-    if constexpr (kFormat == WeightFormat::kQ4_1) {
-      isum[r] = _mm512_set1_epi32(kMagicBits);
-    } else if constexpr (kFormat == WeightFormat::kQ4_0) {
-      isum[r] = BroadcastInt(inputs + PanelStart8Offset(kHeight) + 4 * r);
-    } else {
-      isum[r] = BroadcastInt(inputs + PanelStart128Offset(kHeight) + 4 * r);
-    }
-  }
+  for (int r = 0; r < kHeight; ++r) isum[r] = Start<kFormat, kHeight>(inputs, r);
 #pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) {
+  for (int j = 0; j < kPairs; ++j) {
     const __m512i low = UnsignedQuad<kFormat>(weights, j);
-    const __m512i high = UnsignedQuad<kFormat>(weights, j + 4);
+    const __m512i high = UnsignedQuad<kFormat>(weights, j + kPairs);
 #pragma GCC unroll 8
     for (int r = 0; r < kHeight; ++r) {
-      const uint8_t* q = inputs + kGroup * r + 4 * j;
+      const uint8_t* q = inputs + kColumns * r + 4 * j;
       isum[r] = _mm512_dpbusd_epi32(isum[r], low, BroadcastInt(q));
-      isum[r] = _mm512_dpbusd_epi32(isum[r], high, BroadcastInt(q + 16));
+      isum[r] = _mm512_dpbusd_epi32(isum[r], high, BroadcastInt(q + 4 * kPairs));
     }
   }
   const __m512 scale = Lanes::LoadF16(weights + ScaleOffset(kFormat)).v;
   const __m512 start = _mm512_mul_ps(scale, _mm512_set1_ps(-kMagicFloat));
+  const uint8_t* scales = inputs + PanelScaleOffset(kColumns, kHeight);
 #pragma GCC unroll 8
   for (int r = 0; r < kHeight; ++r) {
     const __m512 t = _mm512_fmadd_ps(_mm512_castsi512_ps(isum[r]), scale, start);
-    acc[r].v =
-        _mm512_fmadd_ps(t, BroadcastFloat(inputs + PanelScaleOffset(kHeight) + 4 * r), acc[r].v);
+    acc[r].v = _mm512_fmadd_ps(t, BroadcastFloat(scales + 4 * r), acc[r].v);
   }
-  if constexpr (kFormat == WeightFormat::kQ4_1) {
+  if constexpr (HasMinimum(kFormat)) {
     const __m512 minimum = Lanes::LoadF16(weights + MinimumOffset(kFormat)).v;
 #pragma GCC unroll 8
     for (int r = 0; r < kHeight; ++r) {
@@ -85,13 +95,13 @@ void RunPanel(const MatMulArgs& args, int64_t tile, const Panel& panel) {
     const LeafStep leaf = args.leaves[i];
 #pragma GCC unroll 8
     for (int r = 0; r < kHeight; ++r) acc[r] = Lanes::Zero();
-    for (int64_t k = leaf.begin; k < leaf.end; k += kGroup) {
+    for (int64_t k = leaf.begin; k < leaf.end; k += StepColumns(kFormat)) {
       for (int64_t line = 0; line < TileStepBytes(kFormat); line += 64) {
         _mm_prefetch(weights + kStreamPrefetchBytes + line, _MM_HINT_T0);
       }
       AddGroup<kFormat, kHeight>(weights, inputs, acc);
       weights += TileStepBytes(kFormat);
-      inputs += PanelGroupBytes(kHeight);
+      inputs += PanelGroupBytes(StepColumns(kFormat), kHeight);
       // One base pointer: GCC otherwise keeps one per row and spills them.
       asm("" : "+r"(inputs));
     }
@@ -125,17 +135,23 @@ void MatMulInt8(const MatMulArgs& args) {
   }
 }
 
+constexpr MatMulTable kInt8Kernels = {nullptr,
+                                      nullptr,
+                                      nullptr,
+                                      MatMulInt8<WeightFormat::kQ8_0>,
+                                      MatMulInt8<WeightFormat::kQ4_0>,
+                                      MatMulInt8<WeightFormat::kQ4_1>,
+                                      MatMulInt8<WeightFormat::kQ5_0>,
+                                      MatMulInt8<WeightFormat::kQ5_1>,
+                                      MatMulInt8<WeightFormat::kQ6_K>};
+
 }  // namespace
 
 const MatMulKernels kMatMulKernels = {
-    .int8 = {nullptr, nullptr, nullptr, MatMulInt8<WeightFormat::kQ8_0>,
-             MatMulInt8<WeightFormat::kQ4_0>, MatMulInt8<WeightFormat::kQ4_1>},
-    .float32 = {MatMulFloat32<Lanes, WeightFormat::kF32>, MatMulFloat32<Lanes, WeightFormat::kF16>,
-                MatMulFloat32<Lanes, WeightFormat::kBF16>,
-                MatMulFloat32<Lanes, WeightFormat::kQ8_0>,
-                MatMulFloat32<Lanes, WeightFormat::kQ4_0>,
-                MatMulFloat32<Lanes, WeightFormat::kQ4_1>},
+    .int8 = kInt8Kernels,
+    .float32 = kFloat32Kernels,
     .quantise_row = QuantiseRow,
+    .quantise_row_16 = QuantiseRow16,
     .int8_height = 8,
     .float32_height = Lanes::kFloat32Height,
 };

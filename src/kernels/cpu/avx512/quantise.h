@@ -8,5 +8,6 @@
 namespace shoal::kernels::cpu::avx512 {
 
 void QuantiseRow(const float* x, int64_t groups, int64_t height, int64_t row, uint8_t* panel);
+void QuantiseRow16(const float* x, int64_t groups, int64_t height, int64_t row, uint8_t* panel);
 
 }  // namespace shoal::kernels::cpu::avx512

@@ -10,10 +10,6 @@
 
 namespace shoal::kernels::cpu {
 
-// Columns that share one step of a tile (TileStepBytes).
-template <WeightFormat kFormat>
-constexpr int kStepColumns = IsBlockFormat(kFormat) ? kGroup : 1;
-
 // What the columns of one group share.
 template <typename Lanes>
 struct GroupFactors {
@@ -23,34 +19,64 @@ struct GroupFactors {
 
 template <typename Lanes, WeightFormat kFormat>
 inline GroupFactors<Lanes> LoadFactors(const uint8_t* group) {
-  if constexpr (!IsBlockFormat(kFormat)) {
-    return {Lanes::Zero(), Lanes::Zero()};
-  } else if constexpr (kFormat == WeightFormat::kQ4_1) {
-    return {Lanes::LoadF16(group + ScaleOffset(kFormat)),
-            Lanes::LoadF16(group + MinimumOffset(kFormat))};
+  if constexpr (!IsBlockFormat(kFormat)) return {Lanes::Zero(), Lanes::Zero()};
+  const Lanes scale = Lanes::LoadF16(group + ScaleOffset(kFormat));
+  if constexpr (!HasMinimum(kFormat)) return {scale, Lanes::Zero()};
+  return {scale, Lanes::LoadF16(group + MinimumOffset(kFormat))};
+}
+
+// The 16 weights of one column of a format without blocks.
+template <typename Lanes, WeightFormat kFormat>
+inline Lanes PlainWeights(const uint8_t* column) {
+  if constexpr (kFormat == WeightFormat::kF32) {
+    return Lanes::Load(reinterpret_cast<const float*>(column));
+  } else if constexpr (kFormat == WeightFormat::kF16) {
+    return Lanes::LoadF16(column);
   } else {
-    return {Lanes::LoadF16(group + ScaleOffset(kFormat)), Lanes::Zero()};
+    return Lanes::LoadBf16(column);
   }
 }
 
-// The 16 weights of one column of a step.
+// The 16 weights of column i of a quad of a block format.
 template <typename Lanes, WeightFormat kFormat>
-inline Lanes WeightAt(const uint8_t* step, int column, const GroupFactors<Lanes>& factors) {
-  if constexpr (kFormat == WeightFormat::kF32) {
-    return Lanes::Load(reinterpret_cast<const float*>(step));
-  } else if constexpr (kFormat == WeightFormat::kF16) {
-    return Lanes::LoadF16(step);
-  } else if constexpr (kFormat == WeightFormat::kBF16) {
-    return Lanes::LoadBf16(step);
-  } else if constexpr (kFormat == WeightFormat::kQ8_0) {
-    return Lanes::ScaledByte(step + column / 4 * 4 * kTile, column % 4, factors.scale);
+inline Lanes BlockWeights(typename Lanes::Bytes quad, int i, const GroupFactors<Lanes>& factors) {
+  constexpr bool kSigned = kFormat == WeightFormat::kQ8_0;
+  if constexpr (HasMinimum(kFormat)) {
+    return Lanes::Fma(Lanes::template FromByte<kSigned, 0>(quad, i), factors.scale,
+                      factors.minimum);
   } else {
-    const uint8_t* bytes = step + column % 16 / 4 * 4 * kTile;
-    if constexpr (kFormat == WeightFormat::kQ4_0) {
-      return Lanes::template ScaledNibble<8>(bytes, column % 4, column >= 16, factors.scale);
-    } else {
-      return Lanes::Fma(Lanes::Nibble(bytes, column % 4, column >= 16), factors.scale,
-                        factors.minimum);
+    return Lanes::template ScaledByte<kSigned, QuantOffset(kFormat)>(quad, i, factors.scale);
+  }
+}
+
+// Calls add(column, tile, weights) for the columns of one step in order, for each the tiles in
+// order; the tiles are `stride` bytes apart.
+template <typename Lanes, WeightFormat kFormat, int kTiles, typename Add>
+__attribute__((always_inline)) inline void ForStepWeights(const uint8_t* step, int64_t stride,
+                                                          Add add) {
+  if constexpr (!IsBlockFormat(kFormat)) {
+#pragma GCC unroll 4
+    for (int t = 0; t < kTiles; ++t) add(0, t, PlainWeights<Lanes, kFormat>(step + t * stride));
+    return;
+  } else {
+    constexpr int kQuads = StepColumns(kFormat) / 4;
+    GroupFactors<Lanes> factors[kTiles];
+#pragma GCC unroll 4
+    for (int t = 0; t < kTiles; ++t) factors[t] = LoadFactors<Lanes, kFormat>(step + t * stride);
+#pragma GCC unroll 8
+    for (int quad = 0; quad < kQuads; ++quad) {
+      typename Lanes::Bytes bytes[kTiles];
+#pragma GCC unroll 4
+      for (int t = 0; t < kTiles; ++t) {
+        bytes[t] = Lanes::template LoadQuad<kFormat>(step + t * stride, quad);
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+#pragma GCC unroll 4
+        for (int t = 0; t < kTiles; ++t) {
+          add(quad * 4 + i, t, BlockWeights<Lanes, kFormat>(bytes[t], i, factors[t]));
+        }
+      }
     }
   }
 }
@@ -59,7 +85,7 @@ inline Lanes WeightAt(const uint8_t* step, int column, const GroupFactors<Lanes>
 // once: nothing but the stored weights is read from memory.
 template <typename Lanes, WeightFormat kFormat, int kHeight, int kTiles>
 inline void StreamTiles(const MatMulArgs& args, int64_t tile, const Panel& panel) {
-  constexpr int kColumns = kStepColumns<kFormat>;
+  constexpr int kColumns = StepColumns(kFormat);
   constexpr int kSums = kHeight * kTiles;
   const uint8_t* weights = args.tiles + tile * args.tile_bytes;
   const float* inputs = reinterpret_cast<const float*>(panel.data);
@@ -70,28 +96,19 @@ inline void StreamTiles(const MatMulArgs& args, int64_t tile, const Panel& panel
 #pragma GCC unroll 16
     for (int a = 0; a < kSums; ++a) acc[a] = Lanes::Zero();
     for (int64_t k = leaf.begin; k < leaf.end; k += kColumns) {
-      GroupFactors<Lanes> factors[kTiles];
-#pragma GCC unroll 4
       for (int t = 0; t < kTiles; ++t) {
-        const uint8_t* step = weights + t * args.tile_bytes;
-        for (int64_t line = 0; line < TileStepBytes(kFormat); line += 64) {
-          __builtin_prefetch(step + kStreamPrefetchBytes + line);
-        }
-        factors[t] = LoadFactors<Lanes, kFormat>(step);
+        const uint8_t* ahead = weights + t * args.tile_bytes + kStreamPrefetchBytes;
+        for (int64_t b = 0; b < TileStepBytes(kFormat); b += 64) __builtin_prefetch(ahead + b);
       }
-#pragma GCC unroll 32
-      for (int column = 0; column < kColumns; ++column) {
-#pragma GCC unroll 4
-        for (int t = 0; t < kTiles; ++t) {
-          const Lanes weight =
-              WeightAt<Lanes, kFormat>(weights + t * args.tile_bytes, column, factors[t]);
+      ForStepWeights<Lanes, kFormat, kTiles>(
+          weights,
+          args.tile_bytes, [&](int column, int t, Lanes weight) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-          for (int r = 0; r < kHeight; ++r) {
-            const Lanes x = Lanes::Broadcast(inputs[column * kHeight + r]);
-            acc[r * kTiles + t] = Lanes::Fma(weight, x, acc[r * kTiles + t]);
-          }
-        }
-      }
+            for (int r = 0; r < kHeight; ++r) {
+              const Lanes x = Lanes::Broadcast(inputs[column * kHeight + r]);
+              acc[r * kTiles + t] = Lanes::Fma(weight, x, acc[r * kTiles + t]);
+            }
+          });
       weights += TileStepBytes(kFormat);
       inputs += kColumns * kHeight;
     }
@@ -170,15 +187,15 @@ inline void Float32Panels(const MatMulArgs& args, int64_t tile,
 // A tile as float32 [column][16]: in place, or widened into `scratch` (cols * 16 floats).
 template <typename Lanes, WeightFormat kFormat>
 inline const float* WidenTile(const uint8_t* tile, int64_t cols, float* scratch) {
-  constexpr int kColumns = kStepColumns<kFormat>;
+  constexpr int kColumns = StepColumns(kFormat);
   if constexpr (kFormat == WeightFormat::kF32) return reinterpret_cast<const float*>(tile);
   float* out = scratch;
   for (int64_t k = 0; k < cols; k += kColumns, tile += TileStepBytes(kFormat)) {
-    const GroupFactors<Lanes> factors = LoadFactors<Lanes, kFormat>(tile);
-#pragma GCC unroll 32
-    for (int column = 0; column < kColumns; ++column, out += kTile) {
-      WeightAt<Lanes, kFormat>(tile, column, factors).Store(out);
-    }
+    ForStepWeights<Lanes, kFormat, 1>(
+        tile, 0, [&](int column, int, Lanes weight) __attribute__((always_inline)) {
+          weight.Store(out + column * kTile);
+        });
+    out += kColumns * kTile;
   }
   return scratch;
 }

@@ -2,19 +2,21 @@
 // The matmul kernels of every instruction set behind plain function pointers and plain arguments.
 //
 // The bits (cpu/portable/ is the executable definition; all variants give the same):
-//   int8 activations: per row and group of 32, see QuantiseRow. isum is the exact integer dot
-//   product of a group. Per output and leaf, from acc = +0, groups ascending:
+//   int8 activations: per row and group of 32 (q6_k: 16), see QuantiseRowFn. isum is the exact
+//   integer dot product of a group. Per output and leaf, from acc = +0, groups ascending:
 //     t = fma(float(isum), d, +0); acc = fma(t, scale, acc);
-//     q4_1 also: acc = fma(minimum, scaled_sum, acc)
+//     q4_1 and q5_1 also: acc = fma(minimum, scaled_sum, acc)
 //   float32 activations: per output and leaf, from acc = +0, columns ascending:
 //     acc = fma(weight, x, acc), where weight is widened exactly (f16, bf16), or fma(q, d, +0)
-//     (q8_0, q4_0), or fma(q, d, minimum) (q4_1)
+//     (q8_0, q4_0, q5_0, q6_k), or fma(q, d, minimum) (q4_1, q5_1)
+//   q4_k is multiplied as q4_1 and q5_k as q5_1: StoredFormat, block_group.h.
 //   Then sum = tree of the leaves (a range of n is split at ceil(n / 2)); value = sum, or
 //   sum + bias; the result is value, or residual + value.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/cpu/matmul/layout.h"
 #include "kernels/weights.h"
 
 namespace shoal::kernels::cpu {
@@ -64,36 +66,41 @@ constexpr int64_t MatMulScratchBytes(int64_t cols, int64_t leaf_count) {
 // `format` of the weights is bound by the table entry.
 using MatMulKernel = void (*)(const MatMulArgs& args);
 
-// Quantises `groups` * 32 values of a row into row `row` of a panel:
+// Quantises `groups` * 32 (or 16) values of a row into row `row` of a panel:
 //   amax = largest |x| (by bits); scale = amax / 127; inverse = scale > 0 ? 1 / scale : 0;
 //   q = x * inverse rounded to the nearest even integer; scaled_sum = scale * float(sum of q).
 // A group with an infinity or a NaN has q = 0 and a scale of NaN, so that all its outputs are NaN.
 using QuantiseRowFn = void (*)(const float* x, int64_t groups, int64_t height, int64_t row,
                                uint8_t* panel);
 
-inline constexpr int kWeightFormats = 6;
+// Kernels by WeightFormat. Null entries: the combination does not exist (int8 activations need a
+// block format).
+using MatMulTable = MatMulKernel[kTileFormats];
 
-// Null entries: the combination does not exist (int8 activations need a block format).
 struct MatMulKernels {
-  MatMulKernel int8[kWeightFormats] = {};
-  MatMulKernel float32[kWeightFormats] = {};
-  QuantiseRowFn quantise_row = nullptr;
-  int64_t int8_height = 1;     // largest panel of `int8`; powers of two up to it are accepted
-  int64_t float32_height = 1;  // the same for `float32`
+  const MatMulTable& int8;
+  const MatMulTable& float32;
+  QuantiseRowFn quantise_row;     // groups of 32
+  QuantiseRowFn quantise_row_16;  // groups of 16
+  int64_t int8_height;            // largest panel of `int8`; powers of two up to it are accepted
+  int64_t float32_height;         // the same for `float32`
 };
 
 namespace portable {
 extern const MatMulKernels kMatMulKernels;
-}
+extern const MatMulTable kFloat32Kernels;
+}  // namespace portable
 namespace avx2 {
 extern const MatMulKernels kMatMulKernels;
-}
+extern const MatMulTable kFloat32Kernels;
+}  // namespace avx2
 namespace avx512 {
 extern const MatMulKernels kMatMulKernels;
-}
+extern const MatMulTable kFloat32Kernels;
+}  // namespace avx512
 namespace amx {
 // Panels of kAmxHeight rows, int8 activations only; everything else runs on avx512.
-extern const MatMulKernel kMatMulKernels[kWeightFormats];
+extern const MatMulTable kMatMulKernels;
 }  // namespace amx
 inline constexpr int64_t kAmxHeight = 16;
 

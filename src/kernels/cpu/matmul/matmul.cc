@@ -29,12 +29,15 @@ constexpr int64_t kTasksPerThread = 8;
         VariantCounter("matmul bf16 " activation " " isa), \
         VariantCounter("matmul q8_0 " activation " " isa), \
         VariantCounter("matmul q4_0 " activation " " isa), \
-        VariantCounter("matmul q4_1 " activation " " isa)  \
+        VariantCounter("matmul q4_1 " activation " " isa), \
+        VariantCounter("matmul q5_0 " activation " " isa), \
+        VariantCounter("matmul q5_1 " activation " " isa), \
+        VariantCounter("matmul q6_k " activation " " isa)  \
   }
-VariantCounter float32_counters[][kWeightFormats] = {SHOAL_FORMAT_COUNTERS("f32", "portable"),
-                                                     SHOAL_FORMAT_COUNTERS("f32", "avx2"),
-                                                     SHOAL_FORMAT_COUNTERS("f32", "avx512")};
-VariantCounter int8_counters[][kWeightFormats] = {
+VariantCounter float32_counters[][kTileFormats] = {SHOAL_FORMAT_COUNTERS("f32", "portable"),
+                                                   SHOAL_FORMAT_COUNTERS("f32", "avx2"),
+                                                   SHOAL_FORMAT_COUNTERS("f32", "avx512")};
+VariantCounter int8_counters[][kTileFormats] = {
     SHOAL_FORMAT_COUNTERS("i8", "portable"), SHOAL_FORMAT_COUNTERS("i8", "avx2"),
     SHOAL_FORMAT_COUNTERS("i8", "avx512"), SHOAL_FORMAT_COUNTERS("i8", "amx")};
 #undef SHOAL_FORMAT_COUNTERS
@@ -52,16 +55,26 @@ const MatMulKernels& KernelsOf(Isa isa) {
   return portable::kMatMulKernels;
 }
 
+// What activations are packed as, see layout.h.
+enum Packing { kFloat32, kInt8By32, kInt8By16, kPackings };
+
+Packing PackingOf(const PreparedPart& part) {
+  if (part.activation == Activation::kF32) return kFloat32;
+  return StepColumns(part.format) == 16 ? kInt8By16 : kInt8By32;
+}
+
 // The batch as one kind of kernel wants it.
 struct PackedInput {
   std::vector<Panel> panels;
   int64_t amx_panels = 0;  // the first ones
 };
 
-int64_t PanelBytes(Activation activation, int64_t cols, int64_t height) {
-  const int64_t bytes = activation == Activation::kI8
-                            ? cols / kGroup * PanelGroupBytes(height)
-                            : cols * height * static_cast<int64_t>(sizeof(float));
+int64_t PanelBytes(Packing packing, int64_t cols, int64_t height) {
+  int64_t bytes = cols * height * static_cast<int64_t>(sizeof(float));
+  if (packing != kFloat32) {
+    const int64_t columns = packing == kInt8By16 ? 16 : 32;
+    bytes = cols / columns * PanelGroupBytes(columns, height);
+  }
   return (bytes + 63) / 64 * 64;
 }
 
@@ -92,32 +105,37 @@ void PackFloat32(const Tensor& in, const Panel& panel, float* out) {
   }
 }
 
+// One panel into `place`.
+void PackPanel(const Tensor& in, Packing packing, const MatMulKernels& kernels, const Panel& panel,
+               uint8_t* place) {
+  const int64_t cols = in.dim(1);
+  if (panel.rows < panel.height) {
+    std::memset(place, 0, static_cast<size_t>(PanelBytes(packing, cols, panel.height)));
+  }
+  if (packing == kFloat32) return PackFloat32(in, panel, reinterpret_cast<float*>(place));
+  const bool by16 = packing == kInt8By16;
+  const QuantiseRowFn quantise = by16 ? kernels.quantise_row_16 : kernels.quantise_row;
+  for (int64_t r = 0; r < panel.rows; ++r) {
+    quantise(in.Row<float>(panel.first_row + r), cols / (by16 ? 16 : 32), panel.height, r, place);
+  }
+}
+
 // Gives every panel its data in `memory`.
-void Pack(CpuStream& stream, const Tensor& in, Activation activation, QuantiseRowFn quantise,
+void Pack(CpuStream& stream, const Tensor& in, Packing packing, const MatMulKernels& kernels,
           uint8_t* memory, PackedInput& input) {
   const int64_t cols = in.dim(1);
   std::vector<uint8_t*> places;
   places.reserve(input.panels.size());
   for (Panel& panel : input.panels) {
-    const bool in_place = activation == Activation::kF32 && panel.height == 1;
+    const bool in_place = packing == kFloat32 && panel.height == 1;
     places.push_back(in_place ? nullptr : memory);
     panel.data = in_place ? in.Row<uint8_t>(0) + panel.first_row * in.stride[0] * 4 : memory;
-    memory += PanelBytes(activation, cols, panel.height);
+    memory += PanelBytes(packing, cols, panel.height);
   }
   const auto pack = [&](int64_t p, int) {
-    const Panel& panel = input.panels[static_cast<size_t>(p)];
     uint8_t* place = places[static_cast<size_t>(p)];
     if (place == nullptr) return;
-    if (panel.rows < panel.height) {
-      std::memset(place, 0, static_cast<size_t>(PanelBytes(activation, cols, panel.height)));
-    }
-    if (activation == Activation::kF32) {
-      PackFloat32(in, panel, reinterpret_cast<float*>(place));
-      return;
-    }
-    for (int64_t r = 0; r < panel.rows; ++r) {
-      quantise(in.Row<float>(panel.first_row + r), cols / kGroup, panel.height, r, place);
-    }
+    PackPanel(in, packing, kernels, input.panels[static_cast<size_t>(p)], place);
   };
   const auto count = static_cast<int64_t>(input.panels.size());
   if (in.dim(0) * cols < kSerialPackElements) {
@@ -132,10 +150,11 @@ struct Job {
   const CpuMatrix& weight;
   const MatMulKernels& kernels;
   Isa isa;
-  PackedInput int8_input = {};
-  PackedInput float32_input = {};
+  PackedInput inputs[kPackings] = {};
   Tensor out;
   MatMulResult result;
+
+  const PackedInput& InputOf(const PreparedPart& part) const { return inputs[PackingOf(part)]; }
 };
 
 // Tiles [first, end) of one part.
@@ -143,7 +162,7 @@ void RunTiles(const Job& job, const PreparedPart& part, int64_t first, int64_t e
               uint8_t* scratch) {
   const auto format = static_cast<size_t>(part.format);
   const bool int8 = part.activation == Activation::kI8;
-  const PackedInput& input = int8 ? job.int8_input : job.float32_input;
+  const PackedInput& input = job.InputOf(part);
   MatMulArgs args{
       .tiles = part.weights.data(),
       .tile_bytes = part.tile_bytes,
@@ -175,9 +194,10 @@ void CountVariants(const Job& job) {
       CountVariant(float32_counters[vectors][format]);
       continue;
     }
-    const auto amx_panels = static_cast<size_t>(job.int8_input.amx_panels);
+    const PackedInput& input = job.InputOf(part);
+    const auto amx_panels = static_cast<size_t>(input.amx_panels);
     if (amx_panels > 0) CountVariant(int8_counters[static_cast<size_t>(Isa::kAmx)][format]);
-    if (amx_panels < job.int8_input.panels.size()) CountVariant(int8_counters[vectors][format]);
+    if (amx_panels < input.panels.size()) CountVariant(int8_counters[vectors][format]);
   }
 }
 
@@ -219,20 +239,21 @@ void MatMul(CpuStream& stream, const Tensor& in, const CpuMatrix& weight, const 
   const ScopedFloatMode mode;
   const MatMulKernels& kernels = KernelsOf(stream.isa());
   Job job{.weight = weight, .kernels = kernels, .isa = stream.isa(), .out = out, .result = result};
-  int64_t int8_bytes = 0;
-  int64_t float32_bytes = 0;
+  int64_t bytes[kPackings] = {};
   for (const PreparedPart& part : weight.parts()) {
-    const bool int8 = part.activation == Activation::kI8;
-    PackedInput& input = int8 ? job.int8_input : job.float32_input;
+    const Packing packing = PackingOf(part);
+    PackedInput& input = job.inputs[packing];
     if (!input.panels.empty()) continue;
+    const bool int8 = packing != kFloat32;
     input = CutIntoPanels(rows, int8 ? kernels.int8_height : kernels.float32_height,
                           int8 && stream.isa() == Isa::kAmx);
-    int64_t& bytes = int8 ? int8_bytes : float32_bytes;
-    for (const Panel& p : input.panels) bytes += PanelBytes(part.activation, in.dim(1), p.height);
+    for (const Panel& p : input.panels) bytes[packing] += PanelBytes(packing, in.dim(1), p.height);
   }
-  uint8_t* memory = stream.shared_scratch().Get(int8_bytes + float32_bytes);
-  Pack(stream, in, Activation::kI8, kernels.quantise_row, memory, job.int8_input);
-  Pack(stream, in, Activation::kF32, nullptr, memory + int8_bytes, job.float32_input);
+  uint8_t* memory = stream.shared_scratch().Get(bytes[0] + bytes[1] + bytes[2]);
+  for (const Packing packing : {kFloat32, kInt8By32, kInt8By16}) {
+    Pack(stream, in, packing, kernels, memory, job.inputs[packing]);
+    memory += bytes[packing];
+  }
   CountVariants(job);
   RunAllTiles(stream, job);
 }

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/matmul/block_group.h"
 #include "kernels/cpu/matmul/layout.h"
 
 namespace shoal::kernels::cpu {
@@ -13,8 +14,9 @@ namespace {
 
 int64_t TileCount(int64_t outputs) { return (outputs + kTile - 1) / kTile; }
 
+// `format` as StoredFormat gives it.
 int64_t TileBytes(WeightFormat format, int64_t cols) {
-  return cols / GroupSize(format) * TileStepBytes(format);
+  return cols / StepColumns(format) * TileStepBytes(format);
 }
 
 template <typename T>
@@ -28,7 +30,7 @@ bool IsFiniteF32(const uint8_t* p) { return (LoadAs<uint32_t>(p) & 0x7F800000u) 
 bool IsFiniteF16(const uint8_t* p) { return (LoadAs<uint16_t>(p) & 0x7C00u) != 0x7C00u; }
 bool IsFiniteBf16(const uint8_t* p) { return (LoadAs<uint16_t>(p) & 0x7F80u) != 0x7F80u; }
 
-// The functions below put one group (or element) of output `lane` into a tile; false: not finite.
+// The functions below put one step of output `lane` into a tile; false: not finite.
 
 template <bool (*kIsFinite)(const uint8_t*), int kBytes>
 bool PackElement(const uint8_t* source, int64_t lane, uint8_t* step) {
@@ -36,61 +38,94 @@ bool PackElement(const uint8_t* source, int64_t lane, uint8_t* step) {
   return kIsFinite(source);
 }
 
-bool PackQ8(const uint8_t* source, int64_t lane, uint8_t* group) {
-  for (int64_t quad = 0; quad < 8; ++quad) {
-    std::memcpy(group + quad * 4 * kTile + 4 * lane, source + 2 + 4 * quad, 4);
+// The integers of a group of a format whose upper bits lie apart.
+void PackFiveOrSix(WeightFormat format, const BlockGroup& group, int64_t lane, uint8_t* out) {
+  const int64_t columns = StepColumns(format);
+  uint8_t* upper = out + UpperBitsOffset(format);
+  for (int64_t k = 0; k < columns; ++k) {
+    const int64_t quad = k / 4;
+    const int64_t half = columns / 8;  // quads j and j + half share packed bytes
+    const int64_t place = 4 * lane + k % 4;
+    const int q = group.q[k];
+    out[quad % half * 4 * kTile + place] |= static_cast<uint8_t>((q & 15) << (quad < half ? 0 : 4));
+    if (format == WeightFormat::kQ6_K) {
+      upper[place] |= static_cast<uint8_t>(q >> 4 << (2 * quad));
+    } else {
+      upper[quad * 8 + place / 8] |= static_cast<uint8_t>(q >> 4 << place % 8);
+    }
   }
-  std::memcpy(group + ScaleOffset(WeightFormat::kQ8_0) + 2 * lane, source, 2);
-  return IsFiniteF16(source);
 }
 
-template <WeightFormat kFormat>
-bool PackQ4(const uint8_t* source, int64_t lane, uint8_t* group) {
-  constexpr bool kHasMinimum = kFormat == WeightFormat::kQ4_1;
-  const uint8_t* nibbles = source + (kHasMinimum ? 4 : 2);
-  for (int64_t quad = 0; quad < 4; ++quad) {
-    std::memcpy(group + quad * 4 * kTile + 4 * lane, nibbles + 4 * quad, 4);
+// The integers of the other block formats.
+void PackBytesOrNibbles(WeightFormat format, const BlockGroup& group, int64_t lane, uint8_t* out) {
+  const bool bytes = format == WeightFormat::kQ8_0;
+  for (int64_t quad = 0; quad < (bytes ? 8 : 4); ++quad) {
+    uint8_t* place = out + quad * 4 * kTile + 4 * lane;
+    for (int64_t i = 0; i < 4; ++i) {
+      const uint8_t low = group.q[quad * 4 + i];
+      place[i] = bytes ? low : static_cast<uint8_t>(low | group.q[quad * 4 + i + 16] << 4);
+    }
   }
-  std::memcpy(group + ScaleOffset(kFormat) + 2 * lane, source, 2);
-  if constexpr (!kHasMinimum) return IsFiniteF16(source);
-  std::memcpy(group + MinimumOffset(kFormat) + 2 * lane, source + 2, 2);
-  return IsFiniteF16(source) && IsFiniteF16(source + 2);
 }
 
-using PackFn = bool (*)(const uint8_t* source, int64_t lane, uint8_t* step);
+bool PackGroup(WeightFormat stored, const BlockGroup& group, int64_t lane, uint8_t* out) {
+  if (HasUpperBits(stored)) {
+    PackFiveOrSix(stored, group, lane, out);
+  } else {
+    PackBytesOrNibbles(stored, group, lane, out);
+  }
+  std::memcpy(out + ScaleOffset(stored) + 2 * lane, &group.scale, 2);
+  if (HasMinimum(stored)) std::memcpy(out + MinimumOffset(stored) + 2 * lane, &group.minimum, 2);
+  return group.finite;
+}
 
-PackFn Packer(WeightFormat format) {
+// One row of a block format.
+bool PackBlocks(const WeightView& view, const uint8_t* source, int64_t lane, uint8_t* tile) {
+  const WeightFormat stored = StoredFormat(view.format);
+  const int64_t block_bytes = RowBytes(view.format, BlockSize(view.format));
+  const int64_t groups = BlockSize(view.format) / GroupSize(view.format);
+  bool finite = true;
+  for (int64_t k = 0; k < view.cols; k += BlockSize(view.format), source += block_bytes) {
+    for (int64_t g = 0; g < groups; ++g, tile += TileStepBytes(stored)) {
+      finite &= PackGroup(stored, DecodeGroup(view.format, source, g), lane, tile);
+    }
+  }
+  return finite;
+}
+
+template <bool (*kIsFinite)(const uint8_t*), int kBytes>
+bool PackElements(const WeightView& view, const uint8_t* source, int64_t lane, uint8_t* tile) {
+  bool finite = true;
+  for (int64_t k = 0; k < view.cols; ++k, source += kBytes, tile += TileStepBytes(view.format)) {
+    finite &= PackElement<kIsFinite, kBytes>(source, lane, tile);
+  }
+  return finite;
+}
+
+using PackRowFn = bool (*)(const WeightView& view, const uint8_t* source, int64_t lane,
+                           uint8_t* tile);
+
+PackRowFn RowPacker(WeightFormat format) {
   switch (format) {
     case WeightFormat::kF32:
-      return PackElement<IsFiniteF32, 4>;
+      return PackElements<IsFiniteF32, 4>;
     case WeightFormat::kF16:
-      return PackElement<IsFiniteF16, 2>;
+      return PackElements<IsFiniteF16, 2>;
     case WeightFormat::kBF16:
-      return PackElement<IsFiniteBf16, 2>;
-    case WeightFormat::kQ8_0:
-      return PackQ8;
-    case WeightFormat::kQ4_0:
-      return PackQ4<WeightFormat::kQ4_0>;
-    case WeightFormat::kQ4_1:
-      return PackQ4<WeightFormat::kQ4_1>;
+      return PackElements<IsFiniteBf16, 2>;
+    default:
+      return PackBlocks;
   }
-  return nullptr;
 }
 
-// Fills part.weights; the row of the first value that is not finite, or -1.
+// Fills part.weights, which are zero; the row of the first value that is not finite, or -1.
 int64_t Pack(const WeightView& view, const PreparedPart& part) {
-  const PackFn pack = Packer(view.format);
-  const int64_t steps = view.cols / GroupSize(view.format);
-  const int64_t source_step = RowBytes(view.format, GroupSize(view.format));
-  const int64_t tile_step = TileStepBytes(view.format);
-  const uint8_t* source = static_cast<const uint8_t*>(view.data);
-  for (int64_t row = 0; row < view.rows; ++row) {
+  const PackRowFn pack = RowPacker(view.format);
+  const int64_t row_bytes = RowBytes(view.format, view.cols);
+  const auto* source = static_cast<const uint8_t*>(view.data);
+  for (int64_t row = 0; row < view.rows; ++row, source += row_bytes) {
     uint8_t* tile = part.weights.data() + row / kTile * part.tile_bytes;
-    bool finite = true;
-    for (int64_t s = 0; s < steps; ++s, source += source_step, tile += tile_step) {
-      finite &= pack(source, row % kTile, tile);
-    }
-    if (!finite) return row;
+    if (!pack(view, source, row % kTile, tile)) return row;
   }
   return -1;
 }
@@ -125,11 +160,12 @@ absl::Status CheckPart(const MatrixSource& source, const WeightView& view) {
                                         view.cols, " columns"));
   }
   if (view.data == nullptr) return Invalid(source, "has a part without data");
-  const int64_t group = GroupSize(view.format);
-  if (view.cols % group != 0) {
+  const int64_t block = BlockSize(view.format);
+  if (view.cols % block != 0) {
     return Invalid(source, absl::StrCat(view.cols, " columns are not a multiple of the ",
-                                        Name(view.format), " group of ", group));
+                                        Name(view.format), " block of ", block));
   }
+  const int64_t group = GroupSize(view.format);
   for (const int64_t border : source.leaves.borders) {
     if (border % group != 0) {
       return Invalid(source, absl::StrCat("a leaf border at column ", border, " cuts a ",
@@ -211,12 +247,12 @@ absl::StatusOr<std::unique_ptr<CpuMatrix>> CpuMatrix::Prepare(const MatrixSource
   for (const WeightView& view : source.parts) {
     const bool int8 = source.activation == Activation::kI8 && IsBlockQuantised(view.format);
     PreparedPart part;
-    part.format = view.format;
+    part.format = StoredFormat(view.format);
     part.activation = int8 ? Activation::kI8 : Activation::kF32;
     part.first_output = matrix->rows_;
     part.outputs = view.rows;
     part.tiles = TileCount(view.rows);
-    part.tile_bytes = TileBytes(view.format, view.cols);
+    part.tile_bytes = TileBytes(part.format, view.cols);
     if (absl::Status s = FillPart(source, view, part); !s.ok()) return s;
     matrix->rows_ += view.rows;
     matrix->parts_.push_back(std::move(part));
@@ -228,7 +264,7 @@ int64_t CpuMatrix::PredictBytes(const MatrixSource& source) {
   int64_t bytes = 0;
   for (const WeightView& view : source.parts) {
     const int64_t tiles = TileCount(view.rows);
-    bytes += tiles * TileBytes(view.format, view.cols);
+    bytes += tiles * TileBytes(StoredFormat(view.format), view.cols);
     if (!source.bias.empty()) bytes += tiles * kTile * static_cast<int64_t>(sizeof(float));
   }
   return bytes;

@@ -14,7 +14,7 @@ namespace shoal::kernels::cpu {
 
 // The rows of one WeightView of a MatrixSource.
 struct PreparedPart {
-  WeightFormat format = WeightFormat::kF32;
+  WeightFormat format = WeightFormat::kF32;  // a StoredFormat
   Activation activation = Activation::kF32;  // kI8 only with a block format
   int64_t first_output = 0;
   int64_t outputs = 0;

@@ -23,7 +23,7 @@ void Store(uint8_t* bytes, T value) {
   std::memcpy(bytes, &value, sizeof(T));
 }
 
-// Integer of column k of a group (0 <= k < 32) of output `lane` of a tile, offset 8 applied (q4_0).
+// Integer of column k of a group of output `lane` of a tile, less QuantOffset.
 int WeightInt(WeightFormat format, const uint8_t* group, int64_t lane, int64_t k);
 float WeightScale(WeightFormat format, const uint8_t* group, int64_t lane);
 float WeightMinimum(WeightFormat format, const uint8_t* group, int64_t lane);
@@ -43,9 +43,5 @@ void ForEachOutput(const MatMulArgs& args, Body body) {
     }
   }
 }
-
-// Any format times float32 activations; matmul_float32.cc.
-template <WeightFormat kFormat>
-void MatMulFloat32(const MatMulArgs& args);
 
 }  // namespace shoal::kernels::cpu::portable

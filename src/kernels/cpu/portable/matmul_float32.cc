@@ -9,8 +9,8 @@ namespace shoal::kernels::cpu::portable {
 namespace {
 
 float WeightFloat(WeightFormat format, const uint8_t* tile, int64_t lane, int64_t column) {
-  const uint8_t* step =
-      tile + column / GroupSize(format) * TileStepBytes(format);  // its column or group
+  const int64_t columns = StepColumns(format);
+  const uint8_t* step = tile + column / columns * TileStepBytes(format);
   switch (format) {
     case WeightFormat::kF32:
       return Load<float>(step + 4 * lane);
@@ -18,18 +18,12 @@ float WeightFloat(WeightFormat format, const uint8_t* tile, int64_t lane, int64_
       return F16ToFloat(Load<uint16_t>(step + 2 * lane));
     case WeightFormat::kBF16:
       return Bf16ToFloat(Load<uint16_t>(step + 2 * lane));
-    case WeightFormat::kQ8_0:
-    case WeightFormat::kQ4_0:
-      return std::fma(static_cast<float>(WeightInt(format, step, lane, column % kGroup)),
-                      WeightScale(format, step, lane), 0.0f);
-    case WeightFormat::kQ4_1:
-      return std::fma(static_cast<float>(WeightInt(format, step, lane, column % kGroup)),
-                      WeightScale(format, step, lane), WeightMinimum(format, step, lane));
+    default:
+      return std::fma(static_cast<float>(WeightInt(format, step, lane, column % columns)),
+                      WeightScale(format, step, lane),
+                      HasMinimum(format) ? WeightMinimum(format, step, lane) : 0.0f);
   }
-  return 0.0f;
 }
-
-}  // namespace
 
 template <WeightFormat kFormat>
 void MatMulFloat32(const MatMulArgs& args) {
@@ -53,11 +47,13 @@ void MatMulFloat32(const MatMulArgs& args) {
   }
 }
 
-template void MatMulFloat32<WeightFormat::kF32>(const MatMulArgs&);
-template void MatMulFloat32<WeightFormat::kF16>(const MatMulArgs&);
-template void MatMulFloat32<WeightFormat::kBF16>(const MatMulArgs&);
-template void MatMulFloat32<WeightFormat::kQ8_0>(const MatMulArgs&);
-template void MatMulFloat32<WeightFormat::kQ4_0>(const MatMulArgs&);
-template void MatMulFloat32<WeightFormat::kQ4_1>(const MatMulArgs&);
+}  // namespace
+
+const MatMulTable kFloat32Kernels = {
+    MatMulFloat32<WeightFormat::kF32>,  MatMulFloat32<WeightFormat::kF16>,
+    MatMulFloat32<WeightFormat::kBF16>, MatMulFloat32<WeightFormat::kQ8_0>,
+    MatMulFloat32<WeightFormat::kQ4_0>, MatMulFloat32<WeightFormat::kQ4_1>,
+    MatMulFloat32<WeightFormat::kQ5_0>, MatMulFloat32<WeightFormat::kQ5_1>,
+    MatMulFloat32<WeightFormat::kQ6_K>};
 
 }  // namespace shoal::kernels::cpu::portable
