@@ -150,7 +150,8 @@ class OpenAiClient(unittest.TestCase):
         for options, param in (({"temperature": 3}, "temperature"), ({"top_p": 0}, "top_p"),
                                ({"n": 0}, "n"), ({"stop": [""]}, "stop"),
                                ({"top_logprobs": 1000000, "logprobs": True}, "top_logprobs"),
-                               ({"logit_bias": {"5": 1}}, "logit_bias"),
+                               ({"logit_bias": {"5": 101}}, "logit_bias"),
+                               ({"presence_penalty": 3}, "presence_penalty"),
                                ({"max_tokens": -1}, "max_tokens")):
             with self.subTest(param=param):
                 with self.assertRaises(openai.BadRequestError) as raised:
@@ -160,6 +161,43 @@ class OpenAiClient(unittest.TestCase):
         with self.assertRaises(openai.BadRequestError) as raised:
             self.client.completions.create(model=MODEL_NAME, prompt=[20] * 4000, max_tokens=1)
         self.assertEqual(raised.exception.code, "context_length_exceeded")
+
+    def test_a_bias_forces_and_forbids_tokens(self):
+        options = {"prompt": "abc", "max_tokens": 6, "temperature": 0, "logprobs": 0}
+        plain = self.client.completions.create(model=MODEL_NAME, **options).choices[0]
+        forced = self.client.completions.create(
+            model=MODEL_NAME, logit_bias={"40": 100}, **options).choices[0]
+        self.assertEqual(len(set(forced.logprobs.tokens)), 1)
+        self.assertNotEqual(forced.text, plain.text)
+
+    def test_penalties_forbid_repetition(self):
+        options = {"prompt": "abc", "max_tokens": 40, "temperature": 0, "logprobs": 0,
+                   "logit_bias": {"40": 3}}
+        free = self.client.completions.create(model=MODEL_NAME, **options).choices[0]
+        bound = self.client.completions.create(
+            model=MODEL_NAME, frequency_penalty=2, presence_penalty=2,
+            extra_body={"repetition_penalty": 3}, **options).choices[0]
+        self.assertGreater(len(set(bound.logprobs.tokens)), len(set(free.logprobs.tokens)))
+
+    def test_min_tokens_puts_off_the_end(self):
+        end = {"extra_body": {"stop_token_ids": [40]}, "logit_bias": {"40": 100}}
+        options = {"prompt": "abc", "max_tokens": 9, "temperature": 0}
+        at_once = self.client.completions.create(model=MODEL_NAME, **options, **end)
+        self.assertEqual(at_once.usage.completion_tokens, 1)
+        end["extra_body"]["min_tokens"] = 5
+        later = self.client.completions.create(model=MODEL_NAME, **options, **end)
+        self.assertEqual(later.usage.completion_tokens, 6)
+        self.assertEqual(later.choices[0].finish_reason, "stop")
+
+    def test_a_salt_separates_cached_prefixes(self):
+        def cached(salt):
+            answer = self.client.completions.create(
+                model=MODEL_NAME, prompt=list(range(20, 120)), max_tokens=1,
+                extra_body={"cache_salt": salt} if salt else {})
+            return answer.usage.prompt_tokens_details.cached_tokens
+        for _ in range(2):  # one for each replica
+            cached("a")
+        self.assertEqual(cached("b"), 0)
 
     def test_too_large_a_body_is_413(self):
         with self.assertRaises(openai.APIStatusError) as raised:

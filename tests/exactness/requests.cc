@@ -34,7 +34,30 @@ std::string FirstDifference(const char* what, const std::vector<T>& expected,
   return absl::StrCat(actual.size(), " ", what, "s, expected ", expected.size());
 }
 
+// Every fourth request draws with penalties, biased tokens or a least length.
+void SetAdjustment(int i, v1::RequestOptions& options) {
+  v1::Sampling& sampling = *options.mutable_sampling();
+  switch (i % 12) {
+    case 2:
+      sampling.set_repetition_penalty(1.2f);
+      sampling.set_frequency_penalty(0.5f);
+      break;
+    case 5:
+      sampling.set_presence_penalty(1.5f);
+      (*sampling.mutable_logit_bias())[kFirstOrdinaryToken] = -4;
+      (*sampling.mutable_logit_bias())[kFirstOrdinaryToken + 5] = 2.5f;
+      break;
+    case 8:
+      options.mutable_stop()->set_min_tokens(kAnswerTokens / 2);
+      sampling.set_frequency_penalty(-0.25f);
+      break;
+    default:
+      break;
+  }
+}
+
 void SetSampling(int i, v1::RequestOptions& options) {
+  SetAdjustment(i, options);
   v1::Sampling& sampling = *options.mutable_sampling();
   sampling.set_seed(1000 + static_cast<uint64_t>(i));
   switch (i % 4) {

@@ -44,7 +44,7 @@ grpc::Status FakeWorker::Serve(
     if (message.has_hello()) {
       v1::WorkerMessage out;
       v1::Welcome* welcome = out.mutable_welcome();
-      welcome->set_protocol(1);
+      welcome->set_protocol(2);
       welcome->set_incarnation(options_.incarnation);
       welcome->set_model(options_.model);
       welcome->set_weights_digest(options_.weights_digest);

@@ -121,12 +121,7 @@ TEST_F(OpenAiValidation, RefusesImpossibleValuesWithTheirParameter) {
 }
 
 TEST_F(OpenAiValidation, RefusesWhatWouldChangeTheAnswerAndIsNotBuilt) {
-  const std::vector<Refusal> both = {{"presence_penalty", 0.5},
-                                     {"frequency_penalty", -0.5},
-                                     {"repetition_penalty", 1.1},
-                                     {"logit_bias", {{"5", 1}}},
-                                     {"min_tokens", 5},
-                                     {"best_of", 3},
+  const std::vector<Refusal> both = {{"best_of", 3},
                                      {"guided_json", {{"a", 1}}},
                                      {"response_format", {{"type", "json_object"}}},
                                      {"response_format", {{"type", "json_schema"}}},
@@ -141,7 +136,6 @@ TEST_F(OpenAiValidation, RefusesWhatWouldChangeTheAnswerAndIsNotBuilt) {
                                      {"mirostat", 2},
                                      {"samplers", json::array({"top_k"})},
                                      {"regex", "a+"},
-                                     {"cache_salt", "tenant"},
                                      {"function_call", {{"name", "f"}}},
                                      {"modalities", {"text", "audio"}},
                                      {"return_token_ids", true},
@@ -153,6 +147,30 @@ TEST_F(OpenAiValidation, RefusesWhatWouldChangeTheAnswerAndIsNotBuilt) {
       EXPECT_EQ(response.json()["error"]["param"], c.field) << c.value << response.body;
       EXPECT_EQ(response.json()["error"]["code"], "not_available") << c.field;
     }
+  }
+}
+
+TEST_F(OpenAiValidation, RefusesImpossiblePenaltiesAndBiases) {
+  const std::vector<Refusal> both = {{"presence_penalty", 2.1},
+                                     {"frequency_penalty", -2.5},
+                                     {"frequency_penalty", "0.5"},
+                                     {"repetition_penalty", 0},
+                                     {"repetition_penalty", -1},
+                                     {"repetition_penalty", 11},
+                                     {"logit_bias", {{"5", 100.5}}},
+                                     {"logit_bias", {{"5", "1"}}},
+                                     {"logit_bias", {{"x", 1}}},
+                                     {"logit_bias", {{"-1", 1}}},
+                                     {"logit_bias", {{std::to_string(kFakeVocab), 1}}},
+                                     {"logit_bias", {{"5", 1}, {"05", 1}}},
+                                     {"logit_bias", json::array({5})},
+                                     {"min_tokens", -1},
+                                     {"cache_salt", 5},
+                                     {"cache_salt", std::string(257, 'x')}};
+  for (const Refusal& c : both) {
+    const RawResponse response = CompletionWith(c.field, c.value);
+    EXPECT_EQ(response.status, 400) << c.field << " " << c.value << ": " << response.body;
+    EXPECT_EQ(response.json()["error"]["param"], c.field) << c.value << response.body;
   }
 }
 
@@ -238,8 +256,11 @@ TEST_F(OpenAiValidation, AcceptsNeutralUnknownAndIgnoredValues) {
                                                            {"stop", json::array()},
                                                            {"stop", json::array({"zz"})},
                                                            {"max_tokens", nullptr},
-                                                           {"presence_penalty", 0},
-                                                           {"frequency_penalty", 0.0},
+                                                           {"presence_penalty", -2},
+                                                           {"frequency_penalty", 1.5},
+                                                           {"repetition_penalty", 1.1},
+                                                           {"logit_bias", {{"5", -100}, {"6", 3}}},
+                                                           {"min_tokens", 1},
                                                            {"logit_bias", json::object()},
                                                            {"logit_bias", nullptr},
                                                            {"response_format", {{"type", "text"}}},

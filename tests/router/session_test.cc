@@ -123,6 +123,19 @@ TEST(Session, KeepsTheStopStringWhenAsked) {
   EXPECT_EQ(session->OnDelta(0, Delta({kComma}), kNow).events.at(0).text, " comm");
 }
 
+TEST(Session, LooksForStopStringsOnlyAfterTheLeastNumberOfTokens) {
+  RequestSpec spec = Spec();
+  spec.stop_strings = {"ab"};
+  spec.sampling.min_tokens = 4;
+  auto session = Make(spec);
+  session->Start();
+  SubmitTo(*session, 0, 0);
+  Actions actions = session->OnDelta(0, Delta(Bytes("ababxab")), kNow);
+  ASSERT_EQ(actions.events.size(), 1u);
+  EXPECT_EQ(actions.events[0].text, "ababx");
+  EXPECT_EQ(actions.events[0].finish, ChoiceFinish::kStop);
+}
+
 TEST(Session, NeverSplitsACharacter) {
   auto session = Make(Spec());
   SubmitTo(*session, 0, 0);

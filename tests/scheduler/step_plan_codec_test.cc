@@ -25,7 +25,13 @@ StepPlan FullPlan() {
                     .seed = ~uint64_t{0},
                     .choice = 2,
                     .logprobs = 5,
-                    .prompt_logprobs = 0};
+                    .prompt_logprobs = 0,
+                    .repetition_penalty = 1.5F,
+                    .presence_penalty = -2,
+                    .frequency_penalty = 0.75F,
+                    .logit_bias = {{.token = 7, .bias = -100}, {.token = 0, .bias = 0.5F}},
+                    .min_tokens = 9,
+                    .suppressed = {2, 1}};
   plan.added = {added};
   plan.appended = {{.sequence = SequenceId(5), .group = 1, .blocks = {9, 0, 4}},
                    {.sequence = SequenceId(6), .group = 0, .blocks = {}}};

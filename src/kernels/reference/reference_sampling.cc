@@ -32,6 +32,20 @@ std::vector<double> Clean(const float* logits, int64_t n) {
   return clean;
 }
 
+// The logits a token is drawn from.
+std::vector<double> Adjusted(std::vector<double> logits, const LogitAdjustment& adjustment) {
+  const auto at = [&](int32_t token) -> double& { return logits[static_cast<size_t>(token)]; };
+  for (int32_t token : adjustment.suppressed) at(token) = -std::numeric_limits<double>::infinity();
+  for (const TokenBias& bias : adjustment.biases) at(bias.token) += double{bias.bias};
+  for (const TokenUse& use : adjustment.uses) {
+    const double penalty = adjustment.repetition_penalty;
+    at(use.token) *= at(use.token) > 0 ? 1 / penalty : penalty;
+    at(use.token) -= double{adjustment.frequency_penalty} * use.generated;
+    at(use.token) -= use.generated > 0 ? double{adjustment.presence_penalty} : 0;
+  }
+  return logits;
+}
+
 // All tokens, descending logit, ties by lower id.
 std::vector<int32_t> Order(const std::vector<double>& logits) {
   std::vector<int32_t> order(logits.size());
@@ -80,6 +94,13 @@ int32_t Draw(const std::vector<double>& logits, const std::vector<int32_t>& orde
   return order.front();
 }
 
+int32_t Choose(const std::vector<double>& logits, const SampleRow& row) {
+  const std::vector<int32_t> order = Order(logits);
+  const bool empty = std::isinf(logits[static_cast<size_t>(order.front())]);
+  if (empty) return 0;
+  return row.temperature >= 1e-5F ? Draw(logits, order, row) : order.front();
+}
+
 class ReferenceSamplingOps final : public SamplingOps {
  public:
   std::vector<SampledToken> Sample(Stream& stream, const Tensor& logits,
@@ -101,10 +122,8 @@ class ReferenceSamplingOps final : public SamplingOps {
     if (!row.draw) {
       SHOAL_CHECK(row.given_token >= 0 && row.given_token < n);
       result.token = row.given_token;
-    } else if (empty || !(row.temperature >= 1e-5F)) {
-      result.token = order.front();
     } else {
-      result.token = Draw(logits, order, row);
+      result.token = Choose(Adjusted(logits, row.adjustment), row);
     }
     if (row.logprobs < 0) return result;
     double log_sum = 0;

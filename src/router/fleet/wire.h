@@ -13,8 +13,8 @@
 
 namespace shoal::router {
 
-inline constexpr uint32_t kProtocolVersion = 1;
-inline constexpr uint32_t kProtocolVersionMin = 1;  // the oldest that is still understood
+inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersionMin = 2;  // the oldest that is still understood
 
 struct SubmitValue {
   uint64_t wire_id = 0;
@@ -27,6 +27,7 @@ struct SubmitValue {
   int32_t priority = 0;
   int64_t deadline_ms = 0;  // 0: none
   uint64_t group_key = 0;
+  std::string cache_namespace;
 };
 
 struct WelcomeValue {

@@ -113,11 +113,21 @@ v1::RouterMessage SubmitMessage(const SubmitValue& value) {
   sampling->set_choice(value.sampling.choice);
   sampling->set_logprobs(value.sampling.logprobs);
   sampling->set_prompt_logprobs(value.sampling.prompt_logprobs);
+  sampling->set_repetition_penalty(value.sampling.repetition_penalty);
+  sampling->set_presence_penalty(value.sampling.presence_penalty);
+  sampling->set_frequency_penalty(value.sampling.frequency_penalty);
+  for (const scheduler::LogitBias& bias : value.sampling.logit_bias) {
+    v1::LogitBias* entry = sampling->add_logit_bias();
+    entry->set_token(bias.token);
+    entry->set_bias(bias.bias);
+  }
+  sampling->set_min_tokens(value.sampling.min_tokens);
   submit->set_max_tokens(value.max_tokens);
   submit->mutable_stop_token_ids()->Add(value.stop_token_ids.begin(), value.stop_token_ids.end());
   submit->set_priority(value.priority);
   submit->set_deadline_ms(static_cast<uint64_t>(std::max<int64_t>(0, value.deadline_ms)));
   submit->set_group_key(value.group_key);
+  submit->set_cache_namespace(value.cache_namespace);
   return message;
 }
 

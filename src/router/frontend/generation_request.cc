@@ -2,7 +2,9 @@
 #include "router/frontend/generation_request.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +29,9 @@ constexpr NumberRule kNumberRules[] = {
     {"temperature", &GenerationParams::temperature, 0, 2, false, false},
     {"top_p", &GenerationParams::top_p, 0, 1, true, false},
     {"min_p", &GenerationParams::min_p, 0, 1, false, true},
+    {"repetition_penalty", &GenerationParams::repetition_penalty, 0, 10, true, false},
+    {"presence_penalty", &GenerationParams::presence_penalty, -2, 2, false, false},
+    {"frequency_penalty", &GenerationParams::frequency_penalty, -2, 2, false, false},
 };
 
 struct IntegerRule {
@@ -39,6 +44,7 @@ constexpr IntegerRule kIntegerRules[] = {
     {"top_k", &GenerationParams::top_k, -1, kInt32Max},
     {"n", &GenerationParams::n, 1, 128},
     {"max_tokens", &GenerationParams::max_tokens, 0, kInt32Max},
+    {"min_tokens", &GenerationParams::min_tokens, 0, kInt32Max},
     {"logprobs", &GenerationParams::logprobs, 0, 20},
     {"prompt_logprobs", &GenerationParams::prompt_logprobs, 0, 20},
     {"priority", &GenerationParams::priority, -1000, 1000},
@@ -65,6 +71,22 @@ absl::Status CheckStops(const GenerationParams& params) {
   }
   if (params.stop_token_ids.size() > kStopTokensMax) {
     return BadParam("stop_token_ids", absl::StrCat("at most ", kStopTokensMax, " ids"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBiases(const GenerationParams& params) {
+  if (params.logit_bias.size() > kLogitBiasesMax) {
+    return BadParam("logit_bias", absl::StrCat("at most ", kLogitBiasesMax, " tokens"));
+  }
+  std::set<int64_t> seen;
+  for (const auto& [token, bias] : params.logit_bias) {
+    if (!(std::fabs(bias) <= kLogitBiasMax)) {
+      return BadParam("logit_bias", absl::StrCat(bias, " is outside [-100, 100]"));
+    }
+    if (!seen.insert(token).second) {
+      return BadParam("logit_bias", absl::StrCat("names token ", token, " twice"));
+    }
   }
   return absl::OkStatus();
 }
@@ -110,6 +132,14 @@ absl::Status CheckParams(const GenerationParams& params) {
       return BadParam(rule.name,
                       absl::StrCat(*value, " is outside [", rule.min, ", ", rule.max, "]"));
     }
+  }
+  SHOAL_RETURN_IF_ERROR(CheckBiases(params));
+  if (params.max_tokens.has_value() && params.min_tokens.value_or(0) > *params.max_tokens) {
+    return BadParam("min_tokens",
+                    absl::StrCat(*params.min_tokens, " is above max_tokens ", *params.max_tokens));
+  }
+  if (params.cache_salt.size() > kCacheSaltBytesMax) {
+    return BadParam("cache_salt", absl::StrCat("at most ", kCacheSaltBytesMax, " bytes"));
   }
   return CheckStops(params);
 }
@@ -173,6 +203,19 @@ absl::StatusOr<RequestSpec> Prepare(const GenerationRequest& request, const Serv
   spec.sampling.seed = params.seed.value_or(default_seed);
   spec.sampling.logprobs = static_cast<int32_t>(params.logprobs.value_or(-1));
   spec.sampling.prompt_logprobs = static_cast<int32_t>(params.prompt_logprobs.value_or(-1));
+  spec.sampling.repetition_penalty = static_cast<float>(params.repetition_penalty.value_or(1));
+  spec.sampling.presence_penalty = static_cast<float>(params.presence_penalty.value_or(0));
+  spec.sampling.frequency_penalty = static_cast<float>(params.frequency_penalty.value_or(0));
+  spec.sampling.min_tokens = static_cast<int32_t>(params.min_tokens.value_or(0));
+  for (const auto& [token, bias] : params.logit_bias) {
+    if (token < 0 || token >= model.tokenizer->vocab_size()) {
+      return BadParam("logit_bias", absl::StrCat("token id ", token, " is outside [0, ",
+                                                 model.tokenizer->vocab_size(), ")"));
+    }
+    spec.sampling.logit_bias.push_back(
+        {.token = static_cast<int32_t>(token), .bias = static_cast<float>(bias)});
+  }
+  spec.cache_namespace = params.cache_salt;
   spec.max_tokens = static_cast<int32_t>(params.max_tokens.value_or(-1));
   spec.stop_strings = params.stop;
   spec.include_stop = params.include_stop;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,13 +21,16 @@ namespace shoal::router {
 // Absent values take their defaults in Prepare.
 struct GenerationParams {
   std::optional<double> temperature, top_p, min_p;
-  std::optional<int64_t> top_k, n, max_tokens, logprobs, prompt_logprobs, priority;
+  std::optional<double> repetition_penalty, presence_penalty, frequency_penalty;
+  std::vector<std::pair<int64_t, double>> logit_bias;
+  std::optional<int64_t> top_k, n, max_tokens, min_tokens, logprobs, prompt_logprobs, priority;
   std::optional<uint64_t> seed;
   std::vector<std::string> stop;
   std::vector<int64_t> stop_token_ids;
   bool include_stop = false;
   bool keep_special = false;
   bool ignore_eos = false;
+  std::string cache_salt;  // cached prefixes are shared only between requests of equal salt
 };
 
 struct PromptInput {
@@ -53,6 +57,9 @@ inline constexpr int64_t kSequencesMax = 256;  // prompts times n of one request
 inline constexpr size_t kStopStringsMax = 16;
 inline constexpr size_t kStopStringBytesMax = 1024;
 inline constexpr size_t kStopTokensMax = 64;
+inline constexpr size_t kLogitBiasesMax = 1024;
+inline constexpr double kLogitBiasMax = 100;
+inline constexpr size_t kCacheSaltBytesMax = 256;
 
 // Every range, with the parameter's name; INVALID_ARGUMENT.
 absl::Status CheckParams(const GenerationParams& params);

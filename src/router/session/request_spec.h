@@ -28,6 +28,7 @@ struct RequestSpec {
   std::vector<int32_t> eos_token_ids;   // the model's, unless ignored
   bool skip_special = true;
   int32_t priority = 0;
+  std::string cache_namespace;  // cached prefixes are shared within it
   absl::Time arrival = absl::InfinitePast();
   absl::Time deadline = absl::InfiniteFuture();
 

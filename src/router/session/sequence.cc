@@ -48,6 +48,7 @@ SubmitValue Sequence::Submit(const Exclusion& where, const std::string& fingerpr
   submit.stop_token_ids.insert(submit.stop_token_ids.end(), spec_.eos_token_ids.begin(),
                                spec_.eos_token_ids.end());
   submit.priority = spec_.priority;
+  submit.cache_namespace = spec_.cache_namespace;
   if (spec_.deadline != absl::InfiniteFuture()) {
     submit.deadline_ms = std::max<int64_t>(1, absl::ToInt64Milliseconds(spec_.deadline - now));
   }
@@ -94,6 +95,10 @@ void Sequence::PushToken(scheduler::TokenOutput token, SequenceGrowth& growth, C
   // An end token gives no text, unless the client asked for stops or for control tokens to stay.
   if (IsStopToken(id) && !(own ? spec_.include_stop : !spec_.skip_special)) {
     event.last_token_hidden = true;
+    return;
+  }
+  if (completion_tokens() <= spec_.sampling.min_tokens) {  // stop strings do not count yet
+    event.text += detokenizer_.Push(id);
     return;
   }
   text::StopMatcher::Result result = matcher_.Push(detokenizer_.Push(id));

@@ -13,6 +13,12 @@
 
 namespace shoal::scheduler {
 
+struct LogitBias {
+  TokenId token = 0;
+  float bias = 0;
+  friend bool operator==(const LogitBias&, const LogitBias&) = default;
+};
+
 struct SamplingParams {
   float temperature = 1;
   int32_t top_k = 0;  // 0: off
@@ -22,6 +28,14 @@ struct SamplingParams {
   uint32_t choice = 0;    // index among n; part of the random key
   int32_t logprobs = -1;  // -1: none; k: chosen token + k alternatives
   int32_t prompt_logprobs = -1;  // likewise for prompt tokens; >= 0 bypasses prefix-cache hits
+  // See kernels::LogitAdjustment.
+  float repetition_penalty = 1;
+  float presence_penalty = 0;
+  float frequency_penalty = 0;
+  std::vector<LogitBias> logit_bias = {};  // no token twice
+  // The first `min_tokens` tokens after the prompt are none of these.
+  int32_t min_tokens = 0;
+  std::vector<TokenId> suppressed = {};
   friend bool operator==(const SamplingParams&, const SamplingParams&) = default;
 };
 

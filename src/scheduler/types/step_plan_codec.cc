@@ -16,11 +16,13 @@
 namespace shoal::scheduler {
 namespace {
 
-constexpr uint32_t kMagic = 0x31504C53;  // "SLP1": format version 1
+constexpr uint32_t kMagic = 0x32504C53;  // "SLP2": format version 2
 constexpr size_t kHeaderBytes = 4 + 8;   // magic, digest
 
 // Fewest bytes that one element of each list can take.
-constexpr size_t kNewSequenceBytesMin = 8 + 4 + 4 * 4 + 8 + 4 * 3 + 4;
+constexpr size_t kLogitBiasBytes = 4 + 4;
+constexpr size_t kSamplingBytesMin = 4 * 4 + 8 + 4 * 3 + 4 * 3 + 4 + 4 + 4;
+constexpr size_t kNewSequenceBytesMin = 8 + 4 + kSamplingBytesMin + 4;
 constexpr size_t kAppendedBytesMin = 8 + 4 + 4;
 constexpr size_t kSubPlanBytesMin = 4 + 4 + 4;
 constexpr size_t kSliceBytesMin = 8 + 4 + 4 + 4 + 1;
@@ -118,6 +120,16 @@ void WriteSampling(Writer& out, const SamplingParams& sampling) {
   out.Int(sampling.choice);
   out.Int(sampling.logprobs);
   out.Int(sampling.prompt_logprobs);
+  out.Float(sampling.repetition_penalty);
+  out.Float(sampling.presence_penalty);
+  out.Float(sampling.frequency_penalty);
+  out.Length(sampling.logit_bias.size());
+  for (const LogitBias& bias : sampling.logit_bias) {
+    out.Int(bias.token);
+    out.Float(bias.bias);
+  }
+  out.Int(sampling.min_tokens);
+  out.Ints(sampling.suppressed);
 }
 
 SamplingParams ReadSampling(Reader& in) {
@@ -130,6 +142,16 @@ SamplingParams ReadSampling(Reader& in) {
   sampling.choice = in.Int<uint32_t>();
   sampling.logprobs = in.Int<int32_t>();
   sampling.prompt_logprobs = in.Int<int32_t>();
+  sampling.repetition_penalty = in.Float();
+  sampling.presence_penalty = in.Float();
+  sampling.frequency_penalty = in.Float();
+  sampling.logit_bias.resize(in.Length(kLogitBiasBytes));
+  for (LogitBias& bias : sampling.logit_bias) {
+    bias.token = in.Int<int32_t>();
+    bias.bias = in.Float();
+  }
+  sampling.min_tokens = in.Int<int32_t>();
+  sampling.suppressed = in.Ints();
   return sampling;
 }
 

@@ -112,7 +112,7 @@ absl::Status Rank::Collect(std::span<const scheduler::Slice> slices,
     }
     rows.push_back(
         {.sequence = slice.sequence, .position = static_cast<int32_t>(state->tokens.size())});
-    state->tokens.push_back(out.tokens.back().token);
+    state->Append(out.tokens.back().token);
   }
   return absl::OkStatus();
 }

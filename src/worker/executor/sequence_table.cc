@@ -8,6 +8,66 @@
 
 namespace shoal::worker {
 
+namespace {
+
+bool HasPenalty(const scheduler::SamplingParams& sampling) {
+  return sampling.repetition_penalty != 1 || sampling.presence_penalty != 0 ||
+         sampling.frequency_penalty != 0;
+}
+
+SequenceState MakeState(const scheduler::NewSequence& added, size_t groups) {
+  SequenceState state;
+  state.tokens = added.tokens;
+  state.prompt_tokens = added.prompt_tokens;
+  state.sampling = added.sampling;
+  state.counts_tokens = HasPenalty(added.sampling);
+  for (size_t i = 0; state.counts_tokens && i < added.tokens.size(); ++i) {
+    state.history.Add(added.tokens[i], i >= static_cast<size_t>(added.prompt_tokens));
+  }
+  for (const scheduler::LogitBias& bias : added.sampling.logit_bias) {
+    state.biases.push_back({.token = bias.token, .bias = bias.bias});
+  }
+  state.block_tables.resize(groups);
+  return state;
+}
+
+}  // namespace
+
+void SequenceState::Append(scheduler::TokenId token) {
+  tokens.push_back(token);
+  if (counts_tokens) history.Add(token, true);
+}
+
+kernels::LogitAdjustment SequenceState::Adjustment() const {
+  kernels::LogitAdjustment adjustment{.repetition_penalty = sampling.repetition_penalty,
+                                      .presence_penalty = sampling.presence_penalty,
+                                      .frequency_penalty = sampling.frequency_penalty,
+                                      .uses = history.uses(),
+                                      .biases = biases,
+                                      .suppressed = {}};
+  const auto generated = static_cast<int64_t>(tokens.size()) - prompt_tokens;
+  if (generated < sampling.min_tokens) adjustment.suppressed = sampling.suppressed;
+  return adjustment;
+}
+
+absl::Status SequenceTable::CheckTokens(const scheduler::NewSequence& added) const {
+  const auto check = [&](const char* what, scheduler::TokenId token) {
+    if (token >= 0 && token < vocab_size_) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("sequence ", added.sequence.value(), " has ", what, " ",
+                                            token, " outside the vocabulary of ", vocab_size_));
+  };
+  for (const scheduler::TokenId token : added.tokens) {
+    SHOAL_RETURN_IF_ERROR(check("token", token));
+  }
+  for (const scheduler::LogitBias& bias : added.sampling.logit_bias) {
+    SHOAL_RETURN_IF_ERROR(check("biased token", bias.token));
+  }
+  for (const scheduler::TokenId token : added.sampling.suppressed) {
+    SHOAL_RETURN_IF_ERROR(check("suppressed token", token));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SequenceTable::Update(const scheduler::StepPlan& plan) {
   for (const scheduler::SequenceId id : plan.removed) {
     if (sequences_.erase(id) == 0) {
@@ -23,18 +83,8 @@ absl::Status SequenceTable::Update(const scheduler::StepPlan& plan) {
 }
 
 absl::Status SequenceTable::Add(const scheduler::NewSequence& added) {
-  for (const scheduler::TokenId token : added.tokens) {
-    if (token < 0 || token >= vocab_size_) {
-      return absl::InternalError(absl::StrCat("sequence ", added.sequence.value(), " has token ",
-                                              token, " outside the vocabulary of ", vocab_size_));
-    }
-  }
-  SequenceState state{.tokens = added.tokens,
-                      .prompt_tokens = added.prompt_tokens,
-                      .sampling = added.sampling,
-                      .block_tables = {}};
-  state.block_tables.resize(pools_.size());
-  if (!sequences_.emplace(added.sequence, std::move(state)).second) {
+  SHOAL_RETURN_IF_ERROR(CheckTokens(added));
+  if (!sequences_.emplace(added.sequence, MakeState(added, pools_.size())).second) {
     return absl::InternalError(
         absl::StrCat("added sequence ", added.sequence.value(), " is already held by this rank"));
   }

@@ -12,13 +12,22 @@
 #include "absl/status/statusor.h"
 #include "kernels/attention.h"
 #include "scheduler/types/step_plan.h"
+#include "worker/executor/token_history.h"
 
 namespace shoal::worker {
 
 struct SequenceState {
+  // Takes a sampled token.
+  void Append(scheduler::TokenId token);
+  // What changes the logits of the next token. The views are valid until the state changes.
+  kernels::LogitAdjustment Adjustment() const;
+
   std::vector<scheduler::TokenId> tokens;  // prompt, emitted and sampled ones
   int32_t prompt_tokens = 0;
   scheduler::SamplingParams sampling;
+  bool counts_tokens = false;  // a penalty is on: `history` is kept
+  TokenHistory history;
+  std::vector<kernels::TokenBias> biases;
   std::vector<std::vector<scheduler::BlockId>> block_tables;  // one per KV group
 };
 
@@ -40,6 +49,7 @@ class SequenceTable {
   int64_t size() const { return static_cast<int64_t>(sequences_.size()); }
 
  private:
+  absl::Status CheckTokens(const scheduler::NewSequence& added) const;
   absl::Status Add(const scheduler::NewSequence& added);
   absl::Status Append(const scheduler::AppendedBlocks& appended);
 

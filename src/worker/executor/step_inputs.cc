@@ -110,7 +110,8 @@ void StepInputs::AddSampling(const scheduler::Slice& slice, const SequenceState&
                                              .seed = sampling.seed,
                                              .choice = sampling.choice,
                                              .position = slice.first_position + slice.count,
-                                             .logprobs = sampling.logprobs});
+                                             .logprobs = sampling.logprobs,
+                                             .adjustment = state.Adjustment()});
   }
   slice_rows_.push_back(rows);
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 
@@ -14,6 +15,10 @@ namespace {
 
 constexpr float kTemperatureMax = 2;
 constexpr int32_t kLogprobsMax = 20;
+constexpr float kRepetitionMax = 10;
+constexpr float kPenaltyMax = 2;
+constexpr float kBiasMax = 100;
+constexpr int kBiasesMax = 1024;
 constexpr uint32_t kChoicesMax = 128;
 constexpr int32_t kPriorityMax = 1000;
 constexpr int kStopTokensMax = 1024;
@@ -42,6 +47,18 @@ absl::Status CheckSampling(const v1::SamplingParams& sampling) {
   if (sampling.prompt_logprobs() < -1 || sampling.prompt_logprobs() > kLogprobsMax) {
     return Outside("prompt_logprobs", sampling.prompt_logprobs(), "[-1, 20]");
   }
+  // 0 is what an older router sends: none.
+  if (!(sampling.repetition_penalty() >= 0 && sampling.repetition_penalty() <= kRepetitionMax)) {
+    return Outside("repetition_penalty", sampling.repetition_penalty(), "[0, 10]");
+  }
+  if (!(std::fabs(sampling.presence_penalty()) <= kPenaltyMax)) {
+    return Outside("presence_penalty", sampling.presence_penalty(), "[-2, 2]");
+  }
+  if (!(std::fabs(sampling.frequency_penalty()) <= kPenaltyMax)) {
+    return Outside("frequency_penalty", sampling.frequency_penalty(), "[-2, 2]");
+  }
+  if (sampling.min_tokens() < 0)
+    return Outside("min_tokens", sampling.min_tokens(), "[0, context]");
   if (sampling.choice() >= kChoicesMax) return Outside("choice", sampling.choice(), "[0, 127]");
   return absl::OkStatus();
 }
@@ -52,6 +69,25 @@ absl::Status CheckIds(absl::string_view field, const google::protobuf::RepeatedF
     if (ids[i] >= 0 && ids[i] < vocab_size) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(field, "[", i, "] is ", ids[i], ", outside the vocabulary of ", vocab_size));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBiases(const google::protobuf::RepeatedPtrField<v1::LogitBias>& biases,
+                         int32_t vocab_size) {
+  if (biases.size() > kBiasesMax) {
+    return Outside("the number of logit_bias entries", biases.size(), "[0, 1024]");
+  }
+  absl::flat_hash_set<int32_t> seen;
+  for (const v1::LogitBias& bias : biases) {
+    if (bias.token() < 0 || bias.token() >= vocab_size || !seen.insert(bias.token()).second) {
+      return absl::InvalidArgumentError(absl::StrCat("logit_bias names token ", bias.token(),
+                                                     " twice or outside the vocabulary of ",
+                                                     vocab_size));
+    }
+    if (!(std::fabs(bias.bias()) <= kBiasMax)) {
+      return Outside("a logit_bias", bias.bias(), "[-100, 100]");
+    }
   }
   return absl::OkStatus();
 }
@@ -120,6 +156,29 @@ v1::Finish ToFinish(scheduler::FinishReason reason) {
   return v1::FINISH_ERROR;
 }
 
+scheduler::SamplingParams ToSampling(const v1::Submit& submit) {
+  const v1::SamplingParams& from = submit.sampling();
+  scheduler::SamplingParams to{.temperature = from.temperature(),
+                               .top_k = std::max(from.top_k(), 0),
+                               .top_p = from.top_p(),
+                               .min_p = from.min_p(),
+                               .seed = from.seed(),
+                               .choice = from.choice(),
+                               .logprobs = from.logprobs(),
+                               .prompt_logprobs = from.prompt_logprobs()};
+  if (from.repetition_penalty() > 0) to.repetition_penalty = from.repetition_penalty();
+  to.presence_penalty = from.presence_penalty();
+  to.frequency_penalty = from.frequency_penalty();
+  for (const v1::LogitBias& bias : from.logit_bias()) {
+    to.logit_bias.push_back({.token = bias.token(), .bias = bias.bias()});
+  }
+  to.min_tokens = from.min_tokens();
+  if (to.min_tokens > 0) {
+    to.suppressed.assign(submit.stop_token_ids().begin(), submit.stop_token_ids().end());
+  }
+  return to;
+}
+
 }  // namespace
 
 absl::StatusOr<Submission> ToSubmission(v1::Submit submit, StreamId stream,
@@ -129,6 +188,7 @@ absl::StatusOr<Submission> ToSubmission(v1::Submit submit, StreamId stream,
   SHOAL_RETURN_IF_ERROR(CheckIds("tokens", submit.tokens(), identity.vocab_size));
   SHOAL_RETURN_IF_ERROR(CheckIds("stop_token_ids", submit.stop_token_ids(), identity.vocab_size));
   SHOAL_RETURN_IF_ERROR(CheckSampling(submit.sampling()));
+  SHOAL_RETURN_IF_ERROR(CheckBiases(submit.sampling().logit_bias(), identity.vocab_size));
   Submission submission;
   submission.ticket = {
       .stream = stream, .client_sequence = submit.sequence(), .attempt = submit.attempt()};
@@ -136,15 +196,7 @@ absl::StatusOr<Submission> ToSubmission(v1::Submit submit, StreamId stream,
   request.id = id;
   request.tokens.assign(submit.tokens().begin(), submit.tokens().end());
   request.prompt_tokens = submit.prompt_tokens();
-  const v1::SamplingParams& sampling = submit.sampling();
-  request.sampling = {.temperature = sampling.temperature(),
-                      .top_k = std::max(sampling.top_k(), 0),
-                      .top_p = sampling.top_p(),
-                      .min_p = sampling.min_p(),
-                      .seed = sampling.seed(),
-                      .choice = sampling.choice(),
-                      .logprobs = sampling.logprobs(),
-                      .prompt_logprobs = sampling.prompt_logprobs()};
+  request.sampling = ToSampling(submit);
   const int32_t rest = identity.max_context - submit.prompt_tokens();
   request.stop.max_tokens =
       submit.max_tokens() < 0 ? rest : std::min<int32_t>(submit.max_tokens(), rest);

@@ -11,8 +11,8 @@
 namespace shoal::worker {
 
 // Versions of worker.proto that this build speaks: its own and the one before.
-inline constexpr uint32_t kProtocolVersion = 1;
-inline constexpr uint32_t kProtocolVersionMin = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersionMin = 2;
 
 // One limit for messages of both directions: about 1.5 million token ids fit several times.
 inline constexpr int kMessageBytesMax = 64 << 20;

@@ -23,10 +23,10 @@ constexpr float kBinsPerUnit = 8;
 
 class RowSampler {
  public:
-  RowSampler(const OpKernels& kernels, const float* logits, int64_t n, Scratch& scratch)
-      : kernels_(kernels), n_(n), sums_count_((n + kSumChunk - 1) / kSumChunk) {
-    const int64_t blocks = (n + kMaxBlock - 1) / kMaxBlock;
-    float* memory = scratch.Get<float>(2 * n + sums_count_ + blocks);
+  // `memory` holds MemoryFloats(n).
+  RowSampler(const OpKernels& kernels, const float* logits, int64_t n, float* memory)
+      : kernels_(kernels), n_(n), sums_count_(Chunks(n)) {
+    const int64_t blocks = Blocks(n);
     clean_ = memory;
     weights_ = memory + n;
     sums_ = memory + 2 * n;
@@ -38,7 +38,12 @@ class RowSampler {
   int32_t Choose(const SampleRow& row);
   void AddLogprobs(const SampleRow& row, SampledToken& result);
 
+  static int64_t MemoryFloats(int64_t n) { return 2 * n + Chunks(n) + Blocks(n); }
+
  private:
+  static int64_t Chunks(int64_t n) { return (n + kSumChunk - 1) / kSumChunk; }
+  static int64_t Blocks(int64_t n) { return (n + kMaxBlock - 1) / kMaxBlock; }
+
   // The first token of the order.
   int32_t Greedy() const;
   // Chunk by chunk in double; fills weights_ if asked.
@@ -202,6 +207,26 @@ void RowSampler::AddLogprobs(const SampleRow& row, SampledToken& result) {
   }
 }
 
+void Adjust(const LogitAdjustment& adjustment, int64_t n, float* logits) {
+  for (const int32_t token : adjustment.suppressed) {
+    SHOAL_CHECK(token >= 0 && token < n);
+    logits[token] = kMinusInfinity;
+  }
+  for (const TokenBias& bias : adjustment.biases) {
+    SHOAL_CHECK(bias.token >= 0 && bias.token < n);
+    logits[bias.token] += bias.bias;
+  }
+  if (!adjustment.penalises()) return;
+  for (const TokenUse& use : adjustment.uses) {
+    SHOAL_CHECK(use.token >= 0 && use.token < n);
+    float& logit = logits[use.token];
+    logit =
+        logit > 0 ? logit / adjustment.repetition_penalty : logit * adjustment.repetition_penalty;
+    logit -= adjustment.frequency_penalty * static_cast<float>(use.generated);
+    if (use.generated > 0) logit -= adjustment.presence_penalty;
+  }
+}
+
 }  // namespace
 
 double UniformOf(const SampleRow& row) {
@@ -217,14 +242,23 @@ double UniformOf(const SampleRow& row) {
 SampledToken SampleLogits(const OpKernels& kernels, const float* logits, int64_t n,
                           const SampleRow& row, Scratch& scratch) {
   SHOAL_CHECK(n >= 1);
+  float* memory = scratch.Get<float>(RowSampler::MemoryFloats(n) + n);
   SampledToken result;
+  bool chosen = false;
   if (!row.draw) {
     SHOAL_CHECK(row.given_token >= 0 && row.given_token < n);
     result.token = row.given_token;
-    if (row.logprobs < 0) return result;
+    chosen = true;
+  } else if (!row.adjustment.empty()) {
+    float* adjusted = memory + RowSampler::MemoryFloats(n);
+    std::copy_n(logits, n, adjusted);
+    Adjust(row.adjustment, n, adjusted);
+    result.token = RowSampler(kernels, adjusted, n, memory).Choose(row);
+    chosen = true;
   }
-  RowSampler sampler(kernels, logits, n, scratch);
-  if (row.draw) result.token = sampler.Choose(row);
+  if (chosen && row.logprobs < 0) return result;
+  RowSampler sampler(kernels, logits, n, memory);
+  if (!chosen) result.token = sampler.Choose(row);
   if (row.logprobs >= 0) sampler.AddLogprobs(row, result);
   return result;
 }

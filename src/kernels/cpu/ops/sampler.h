@@ -3,7 +3,8 @@
 //
 // Logits: NaN counts as -infinity, +infinity as the largest float. A row without any logit above
 // -infinity gives token 0.
-// Order of the filters: temperature, top-k, top-p, min-p.
+// The adjustment of the logits (kernels/sampling.h) comes first, then the filters in the order
+// temperature, top-k, top-p, min-p.
 //   weight   w_i = exp((logit_i - maximum) / temperature)
 //   top-k    the k first of the order (descending logit, ties by lower id)
 //   top-p    of those, the shortest prefix whose weights reach top_p of their sum

@@ -18,16 +18,24 @@ void ReadOptions(const v1::RequestOptions& options, GenerationParams& params) {
   if (sampling.has_top_p()) params.top_p = sampling.top_p();
   if (sampling.has_min_p()) params.min_p = sampling.min_p();
   if (sampling.has_seed()) params.seed = sampling.seed();
+  if (sampling.has_repetition_penalty()) params.repetition_penalty = sampling.repetition_penalty();
+  if (sampling.has_presence_penalty()) params.presence_penalty = sampling.presence_penalty();
+  if (sampling.has_frequency_penalty()) params.frequency_penalty = sampling.frequency_penalty();
+  params.logit_bias.assign(sampling.logit_bias().begin(), sampling.logit_bias().end());
+  std::sort(params.logit_bias.begin(), params.logit_bias.end());
   const v1::Stop& stop = options.stop();
   if (stop.has_max_tokens()) params.max_tokens = stop.max_tokens();
   params.stop.assign(stop.strings().begin(), stop.strings().end());
   params.stop_token_ids.assign(stop.token_ids().begin(), stop.token_ids().end());
   params.include_stop = stop.include_stop_string();
+  if (stop.has_min_tokens()) params.min_tokens = stop.min_tokens();
+  params.ignore_eos = stop.ignore_eos();
   if (options.has_n()) params.n = options.n();
   if (options.has_logprobs()) params.logprobs = options.logprobs();
   if (options.has_prompt_logprobs()) params.prompt_logprobs = options.prompt_logprobs();
   params.priority = options.priority();
   params.keep_special = options.keep_special_tokens();
+  params.cache_salt = options.cache_salt();
 }
 
 // Client ids are labels: shortened, and nothing else is derived from them.

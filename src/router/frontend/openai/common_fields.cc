@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "router/frontend/openai/common_fields.h"
 
+#include "absl/strings/numbers.h"
 #include "router/api_error.h"
 #include "router/frontend/openai/unsupported_fields.h"
 
@@ -31,6 +32,24 @@ void ReadStreaming(Fields& fields, OpenAiRequest& out) {
   }
 }
 
+// An object from token ids, which JSON makes strings, to numbers.
+void ReadLogitBias(Fields& fields, GenerationParams& params) {
+  const json* object = fields.Find("logit_bias");
+  if (object == nullptr) return;
+  if (!object->is_object()) {
+    fields.Fail("logit_bias", "must be an object of token ids and numbers");
+    return;
+  }
+  for (const auto& [key, value] : object->items()) {
+    int64_t token = 0;
+    if (!absl::SimpleAtoi(key, &token) || !value.is_number()) {
+      fields.Fail("logit_bias", "must be an object of token ids and numbers");
+      return;
+    }
+    params.logit_bias.emplace_back(token, value.get<double>());
+  }
+}
+
 void ReadMaxTokens(Fields& fields, OpenAiRequest& out) {
   const std::optional<int64_t> old_name = fields.Integer("max_tokens");
   const std::optional<int64_t> new_name = fields.Integer("max_completion_tokens");
@@ -52,6 +71,12 @@ void ReadCommon(Fields& fields, OpenAiRequest& out) {
   params.temperature = fields.Number("temperature");
   params.top_p = fields.Number("top_p");
   params.min_p = fields.Number("min_p");
+  params.repetition_penalty = fields.Number("repetition_penalty");
+  params.presence_penalty = fields.Number("presence_penalty");
+  params.frequency_penalty = fields.Number("frequency_penalty");
+  params.min_tokens = fields.Integer("min_tokens");
+  params.cache_salt = fields.String("cache_salt").value_or("");
+  ReadLogitBias(fields, params);
   params.top_k = fields.Integer("top_k");
   params.n = fields.Integer("n");
   params.seed = fields.Seed("seed");

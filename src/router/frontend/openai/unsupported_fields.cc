@@ -30,15 +30,10 @@ struct NeutralRule {
 
 // What is sampled.
 constexpr NeutralRule kSampling[] = {
-    {"presence_penalty", IsZero},
-    {"frequency_penalty", IsZero},
-    {"repetition_penalty", IsOne},
     {"repeat_penalty", IsOne},
     {"length_penalty", IsOne},
-    {"logit_bias", IsEmpty},
     {"logits_processors", IsEmpty},
     {"custom_logit_processor", IsEmptyText},
-    {"min_tokens", IsZero},
     {"n_predict", IsNegative},
     {"typical_p", IsOne},
     {"top_a", IsZero},
@@ -84,7 +79,6 @@ constexpr NeutralRule kInput[] = {
     {"web_search_options", IsNever},
     {"session_params", IsNever},
     {"kv_transfer_params", IsNever},
-    {"cache_salt", IsEmptyText},
 };
 
 // What the answer shows.
