@@ -4,8 +4,13 @@
 
     llama_cpp_peer.py MODEL THREADS [--no-repack]
 
-Needs a native build of llama-cpp-python:
-    CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python==0.3.36
+Needs a native build of llama-cpp-python with its AMX kernels. GCC 12 miscompiles them (they crash),
+and clang before 16 does not define the macros that turn them on:
+    CC=clang CXX=clang++ CMAKE_ARGS="-DGGML_NATIVE=ON -DCMAKE_C_FLAGS=-D__AMX_INT8__=1
+      -DCMAKE_CXX_FLAGS=-D__AMX_INT8__=1" pip install --no-binary llama-cpp-python
+      llama-cpp-python==0.3.36
+The system info printed at the start must say AMX_INT8 = 1 on a machine that has it; without AMX its
+prefill is some eight times slower here.
 The decode loop calls llama_decode once a token through ctypes, which costs some 10 us a token.
 """
 
