@@ -21,6 +21,7 @@ Command ServeCommand();
 Command RouterCommand();
 Command WorkerCommand();
 Command ChatCommand();
+Command BenchCommand();
 Command CheckCommand();
 Command InspectCommand();
 Command ConfigReferenceCommand();

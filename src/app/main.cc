@@ -13,8 +13,8 @@ namespace {
 constexpr int kUsageError = 2;
 
 std::vector<Command> AllCommands() {
-  return {ServeCommand(), RouterCommand(),  WorkerCommand(),         ChatCommand(),
-          CheckCommand(), InspectCommand(), ConfigReferenceCommand()};
+  return {ServeCommand(), RouterCommand(), WorkerCommand(),  ChatCommand(),
+          BenchCommand(), CheckCommand(),  InspectCommand(), ConfigReferenceCommand()};
 }
 
 std::string GeneralUsage(const std::vector<Command>& commands) {

@@ -2,12 +2,13 @@
 """The real `openai` package against a running cluster."""
 
 import json
+import subprocess
 import unittest
 import urllib.request
 
 import openai
 
-from serving import MODEL_NAME, Cluster
+from serving import MODEL_NAME, SHOAL, Cluster
 
 MESSAGES = [{"role": "user", "content": "Say something."}]
 
@@ -210,6 +211,24 @@ class OpenAiClient(unittest.TestCase):
             next(iter(stream))
             stream.close()
         self.assertIn(self.chat().choices[0].finish_reason, ("length", "stop"))
+
+    def test_the_bench_command_measures_the_server(self):
+        arguments = [SHOAL, "bench", "--url", self.cluster.http, "--json", "--requests", "12",
+                     "--warmup", "2", "--prompt-tokens", "20:60", "--output-tokens", "8",
+                     "--token-range", "16:200", "--shared-prefix", "16"]
+        for mode in (["--concurrency", "4"], ["--rate", "200"]):
+            done = subprocess.run(arguments + mode, capture_output=True, text=True, timeout=60,
+                                  check=True)
+            report = json.loads(done.stdout)
+            self.assertEqual((report["requests"], report["failed"]), (10, 0))
+            self.assertEqual(report["completion_tokens"], 80)
+            self.assertTrue(200 <= report["prompt_tokens"] <= 600)
+            self.assertGreater(report["ttft"]["p50_ms"], 0)
+            self.assertGreaterEqual(report["e2e"]["p50_ms"], report["ttft"]["p50_ms"])
+        wrong = subprocess.run(arguments + ["--model", "other"], capture_output=True, text=True,
+                               timeout=60, check=False)
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("other", wrong.stderr)
 
     def test_side_endpoints(self):
         def get(path):
