@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/backend.h"
+#include "kernels/cpu/matmul/block_group.h"
 #include "kernels/matmul_fixture.h"
 
 namespace shoal::kernels::testing {
@@ -96,7 +97,11 @@ TEST(PrepareMatrix, OwnsTheBytesItPredicted) {
     const auto matrix = (*backend)->PrepareMatrix(c.source);
     ASSERT_TRUE(matrix.ok());
     EXPECT_EQ((*matrix)->bytes(), predicted);
-    EXPECT_EQ(predicted, 4 * 16 * (RowBytes(format, 96) + 4)) << "whole tiles of 16 rows";
+    // q6_k keeps its groups' scales as halves.
+    const int64_t row_bytes = format == WeightFormat::kQ6_K
+                                  ? c.cols() / 16 * 14
+                                  : RowBytes(cpu::StoredFormat(format), c.cols());
+    EXPECT_EQ(predicted, 4 * 16 * (row_bytes + 4)) << "whole tiles of 16 rows";
   }
 }
 
@@ -154,10 +159,12 @@ TEST(PrepareMatrix, RefusesInfiniteAndNanScalesMinimaAndWeights) {
   };
   for (const Place place :
        {Place{WeightFormat::kQ8_0, 1}, Place{WeightFormat::kQ4_0, 1}, Place{WeightFormat::kQ4_1, 1},
-        Place{WeightFormat::kQ4_1, 3}, Place{WeightFormat::kF16, 1}}) {
+        Place{WeightFormat::kQ4_1, 3}, Place{WeightFormat::kF16, 1}, Place{WeightFormat::kQ5_0, 1},
+        Place{WeightFormat::kQ5_1, 3}, Place{WeightFormat::kQ4_K, 1}, Place{WeightFormat::kQ4_K, 3},
+        Place{WeightFormat::kQ5_K, 3}, Place{WeightFormat::kQ6_K, 209}}) {
     for (const uint8_t high : {uint8_t{0x7C}, uint8_t{0xFE}}) {
       Case c = MakeCase(place.format, Activation::kI8, 16, 64, 1, Data::kPlain, random);
-      const auto row = static_cast<size_t>(3 * RowBytes(place.format, 64));
+      const auto row = static_cast<size_t>(3 * RowBytes(place.format, c.cols()));
       c.matrices[0].bytes[row + place.byte] = high;
       c.source.parts[0] = c.matrices[0].View();
       const auto matrix = cpu::CpuMatrix::Prepare(c.source);
@@ -165,6 +172,15 @@ TEST(PrepareMatrix, RefusesInfiniteAndNanScalesMinimaAndWeights) {
       EXPECT_NE(matrix.status().message().find("row 3"), std::string::npos) << matrix.status();
     }
   }
+}
+
+TEST(PrepareMatrix, RefusesAKScaleWhoseProductLeavesTheRangeOfHalf) {
+  Random random(24);
+  Case c = MakeCase(WeightFormat::kQ4_K, Activation::kI8, 16, 256, 1, Data::kPlain, random);
+  c.matrices[0].bytes[1] = 0x7B;   // about 60000 ...
+  c.matrices[0].bytes[4] |= 0x3F;  // ... times 63
+  c.source.parts[0] = c.matrices[0].View();
+  EXPECT_FALSE(cpu::CpuMatrix::Prepare(c.source).ok());
 }
 
 }  // namespace
