@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tiny models behind the goldens: seeded random Llama variants, saved as Hugging Face
+"""The tiny models behind the goldens: seeded random Llama variants (other families are in
+golden_families.py), saved as Hugging Face
 directories and as GGUF files. Used by make_goldens.py; see there for what must be installed."""
 
 import json
 import pathlib
 
 import gguf
+import k_quants
 import numpy as np
 import torch
 import transformers
@@ -47,14 +49,36 @@ VARIANTS = {
         rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=4.0))),
 }
 
-# name -> (seed, file type, quantisation of the matrices). Dimensions are multiples of 32.
-GGUF_VARIANTS = {
-    "tiny-q8_0": (21, gguf.LlamaFileType.MOSTLY_Q8_0, gguf.GGMLQuantizationType.Q8_0),
-    "tiny-q4_0": (22, gguf.LlamaFileType.MOSTLY_Q4_0, gguf.GGMLQuantizationType.Q4_0),
-    "tiny-q4_1": (23, gguf.LlamaFileType.MOSTLY_Q4_1, gguf.GGMLQuantizationType.Q4_1),
-}
 GGUF_FIELDS = dict(hidden_size=96, intermediate_size=224, num_hidden_layers=2,
                    num_attention_heads=6, num_key_value_heads=2, head_dim=32)
+K_FIELDS = dict(hidden_size=256, intermediate_size=256, num_hidden_layers=2,
+                num_attention_heads=8, num_key_value_heads=2, head_dim=32)
+
+# name -> (seed, file type, quantisation of the matrices, config fields). Dimensions are multiples
+# of the format's block.
+GGUF_VARIANTS = {
+    "tiny-q8_0": (21, gguf.LlamaFileType.MOSTLY_Q8_0, gguf.GGMLQuantizationType.Q8_0,
+                  GGUF_FIELDS),
+    "tiny-q4_0": (22, gguf.LlamaFileType.MOSTLY_Q4_0, gguf.GGMLQuantizationType.Q4_0,
+                  GGUF_FIELDS),
+    "tiny-q4_1": (23, gguf.LlamaFileType.MOSTLY_Q4_1, gguf.GGMLQuantizationType.Q4_1,
+                  GGUF_FIELDS),
+    "tiny-q5_0": (24, gguf.LlamaFileType.MOSTLY_Q5_0, gguf.GGMLQuantizationType.Q5_0,
+                  GGUF_FIELDS),
+    "tiny-q5_1": (25, gguf.LlamaFileType.MOSTLY_Q5_1, gguf.GGMLQuantizationType.Q5_1,
+                  GGUF_FIELDS),
+    "tiny-q4_k": (26, gguf.LlamaFileType.MOSTLY_Q4_K_M, gguf.GGMLQuantizationType.Q4_K, K_FIELDS),
+    "tiny-q5_k": (27, gguf.LlamaFileType.MOSTLY_Q5_K_M, gguf.GGMLQuantizationType.Q5_K, K_FIELDS),
+    "tiny-q6_k": (28, gguf.LlamaFileType.MOSTLY_Q6_K, gguf.GGMLQuantizationType.Q6_K, K_FIELDS),
+}
+K_TYPES = (gguf.GGMLQuantizationType.Q4_K, gguf.GGMLQuantizationType.Q5_K,
+           gguf.GGMLQuantizationType.Q6_K)
+
+
+def quantise(rows, kind):
+    if kind in K_TYPES:
+        return k_quants.quantise(rows, kind)
+    return gguf.quants.quantize(rows, kind)
 
 
 def make_config(fields):
@@ -63,9 +87,12 @@ def make_config(fields):
         bos_token_id=BOS, eos_token_id=EOS, **fields)
 
 
-def make_model(seed, config, dtype):
-    """Weights wide enough that logits spread (std about 5) and attention is far from uniform."""
-    model = transformers.LlamaForCausalLM(config).eval()
+def make_model(seed, config, dtype, model_class=transformers.LlamaForCausalLM,
+               value_of=lambda name, normal: None):
+    """Weights wide enough that logits spread (std about 5) and attention is far from uniform.
+
+    value_of(name, normal) may choose a parameter's values; normal(std) draws some of its shape."""
+    model = model_class(config).eval()
     generator = torch.Generator().manual_seed(seed)
 
     def normal(shape, std):
@@ -73,11 +100,14 @@ def make_model(seed, config, dtype):
 
     with torch.no_grad():
         for name, parameter in sorted(model.named_parameters()):
-            if "norm" in name:
-                value = 1 + normal(parameter.shape, 0.2)
+            chosen = value_of(name, lambda std, shape=parameter.shape: normal(shape, std))
+            if chosen is not None:
+                value = chosen
             elif name.endswith(".bias"):
                 value = normal(parameter.shape, 0.3)
-            elif "embed_tokens" in name or "lm_head" in name:
+            elif "norm" in name or "ln_f" in name:
+                value = 1 + normal(parameter.shape, 0.2)
+            elif "embed" in name or "lm_head" in name:
                 value = normal(parameter.shape, 5.0 / config.hidden_size**0.5)
             else:
                 value = normal(parameter.shape, 1.4 / parameter.shape[1] ** 0.5)
@@ -103,11 +133,11 @@ def write_json(path, value):
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def write_hugging_face(directory, config, model, dtype):
+def write_hugging_face(directory, config, model, dtype, architecture="LlamaForCausalLM"):
     directory.mkdir(parents=True, exist_ok=True)
     fields = config.to_dict()
     fields.pop("transformers_version", None)
-    fields["architectures"] = ["LlamaForCausalLM"]
+    fields["architectures"] = [architecture]
     fields["dtype"] = str(dtype).removeprefix("torch.")
     write_json(directory / "config.json", fields)
     write_json(directory / "generation_config.json",
@@ -194,7 +224,7 @@ def write_gguf(path, config, model, file_type, quantisation):
             continue
         # As files in the wild do, the embedding keeps more bits than the layers.
         kind = gguf.GGMLQuantizationType.Q8_0 if "embed_tokens" in name else quantisation
-        writer.add_tensor(gguf_name(name), gguf.quants.quantize(rows, kind), raw_dtype=kind)
+        writer.add_tensor(gguf_name(name), quantise(rows, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/golden/models: tiny seeded random Llama models and what transformers computes for
+"""Makes tests/golden/models: tiny seeded random models and what transformers computes for
 them on CPU in float32. Run it only to change the goldens; they are committed.
 
 Needs: pip install torch transformers>=5 accelerate safetensors gguf tokenizers numpy (made with
@@ -21,6 +21,7 @@ import sys
 import numpy as np
 import torch
 
+import golden_families
 import golden_models
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "models"
@@ -81,26 +82,53 @@ def write_golden(path, model, seed, lengths):
                   f"{min(margin for _, margin in steps):.3f}, {tries} prompts rejected", flush=True)
 
 
+def make_llama(name, directory):
+    seed, dtype, fields = golden_models.VARIANTS[name]
+    config = golden_models.make_config(fields)
+    model = golden_models.make_model(seed, config, dtype)
+    golden_models.write_hugging_face(directory, config, model, dtype)
+    write_golden(directory / "golden.bin", model, seed, LENGTHS)
+
+
+def make_llama_gguf(name, directory):
+    seed, file_type, quantisation, fields = golden_models.GGUF_VARIANTS[name]
+    config = golden_models.make_config(fields)
+    model = golden_models.make_model(seed, config, torch.float32)
+    path = directory / f"{name}.gguf"
+    golden_models.write_gguf(path, config, model, file_type, quantisation)
+    write_golden(directory / "golden.bin", golden_models.load_gguf(path), seed, GGUF_LENGTHS)
+
+
+def make_family(name, directory):
+    seed, dtype, architecture, fields, goldens = golden_families.FAMILIES[name]
+    config, model = golden_families.make_family(architecture, fields, seed, dtype)
+    golden_families.write_family(directory, config, model, dtype, architecture)
+    for file, lengths in goldens.items():
+        write_golden(directory / file, model, seed, lengths)
+
+
+def make_family_gguf(name, directory):
+    seed, file_architecture, quantisation, base, changes = golden_families.GGUF_FAMILIES[name]
+    _, _, architecture, fields, goldens = golden_families.FAMILIES[base]
+    config, model = golden_families.make_family(architecture, {**fields, **changes}, seed,
+                                                torch.float32)
+    golden_families.write_family_gguf(directory / f"{name}.gguf", file_architecture, config, model,
+                                      quantisation)
+    lengths = [length for length in goldens["golden.bin"] if length < 600]
+    write_golden(directory / "golden.bin", model, seed, lengths)
+
+
 def main():
-    wanted = sys.argv[1:] or [*golden_models.VARIANTS, *golden_models.GGUF_VARIANTS]
+    makers = {}
+    for names, maker in ((golden_models.VARIANTS, make_llama),
+                         (golden_models.GGUF_VARIANTS, make_llama_gguf),
+                         (golden_families.FAMILIES, make_family),
+                         (golden_families.GGUF_FAMILIES, make_family_gguf)):
+        makers.update(dict.fromkeys(names, maker))
     torch.set_num_threads(1)
-    for name in wanted:
+    for name in sys.argv[1:] or makers:
         print(name, flush=True)
-        directory = ROOT / name
-        if name in golden_models.VARIANTS:
-            seed, dtype, fields = golden_models.VARIANTS[name]
-            config = golden_models.make_config(fields)
-            model = golden_models.make_model(seed, config, dtype)
-            golden_models.write_hugging_face(directory, config, model, dtype)
-            write_golden(directory / "golden.bin", model, seed, LENGTHS)
-        else:
-            seed, file_type, quantisation = golden_models.GGUF_VARIANTS[name]
-            config = golden_models.make_config(golden_models.GGUF_FIELDS)
-            model = golden_models.make_model(seed, config, torch.float32)
-            path = directory / f"{name}.gguf"
-            golden_models.write_gguf(path, config, model, file_type, quantisation)
-            write_golden(directory / "golden.bin", golden_models.load_gguf(path), seed,
-                         GGUF_LENGTHS)
+        makers[name](name, ROOT / name)
 
 
 if __name__ == "__main__":

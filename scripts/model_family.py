@@ -14,8 +14,10 @@ import struct
 import sys
 
 # Must agree with OpenModel (tests/scripts/test_model_family.py compares them).
-GGUF_ARCHITECTURES = ("llama",)
-HF_ARCHITECTURES = ("LlamaForCausalLM",)
+GGUF_ARCHITECTURES = ("llama", "qwen2", "qwen3", "phi3", "gemma3", "bloom")
+HF_ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM",
+                    "Qwen3ForCausalLM", "Phi3ForCausalLM", "Gemma3ForCausalLM",
+                    "BloomForCausalLM")
 
 SCALAR_FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q",
                   11: "q", 12: "d"}

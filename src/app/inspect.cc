@@ -28,6 +28,8 @@ const char* Name(model::RopeKind kind) {
       return "linear";
     case model::RopeKind::kLlama3:
       return "llama3";
+    case model::RopeKind::kYarn:
+      return "yarn";
   }
   return "?";
 }

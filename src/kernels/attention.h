@@ -52,9 +52,12 @@ struct AttentionShape {
   int64_t query_heads = 0;  // of this rank; a multiple of or shared as the KV head map says
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
-  float scale = 0;         // multiplies q.k
-  int64_t window = 0;      // a query sees itself and window-1 earlier keys; 0: all
-  float softcap = 0;       // 0: none; else softcap * tanh(x / softcap)
+  float scale = 0;     // multiplies q.k
+  int64_t window = 0;  // a query sees itself and window-1 earlier keys; 0: all
+  float softcap = 0;   // 0: none; else softcap * tanh(x / softcap)
+  // ALiBi: empty, or one slope per query head; slope * (key position - query position) is added to
+  // the scaled q.k.
+  std::vector<float> slopes = {};
 };
 
 // Rotary embedding, prepared from the model description: the angle of pair i at position p is

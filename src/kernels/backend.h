@@ -55,6 +55,10 @@ class DenseOps {
   // out[r] = x[r] / sqrt(mean(x[r]^2) + eps) * weight. out may be x.
   virtual void RmsNorm(Stream& stream, const Tensor& x, std::span<const float> weight, float eps,
                        const Tensor& out) = 0;
+  // out[r] = (x[r] - mean(x[r])) / sqrt(variance(x[r]) + eps) * weight + bias; an empty bias adds
+  // nothing. out may be x.
+  virtual void LayerNorm(Stream& stream, const Tensor& x, std::span<const float> weight,
+                         std::span<const float> bias, float eps, const Tensor& out) = 0;
   // RmsNorm applied to each head of [R, heads * head_dim] alone; weight has head_dim values.
   virtual void HeadRmsNorm(Stream& stream, const Tensor& x, std::span<const float> weight,
                            float eps, const Tensor& out) = 0;
@@ -70,6 +74,12 @@ class DenseOps {
                     int64_t head_dim, const Tensor& x) = 0;
   // gate_up [R, 2I] (gate first) -> out [R, I] = silu(gate) * up.
   virtual void SiluMul(Stream& stream, const Tensor& gate_up, const Tensor& out) = 0;
+  // gate_up [R, 2I] (gate first) -> out [R, I] = gelu(gate) * up, the tanh form of GELU.
+  virtual void GeluMul(Stream& stream, const Tensor& gate_up, const Tensor& out) = 0;
+  // x = gelu(x), the tanh form.
+  virtual void Gelu(Stream& stream, const Tensor& x) = 0;
+  // x = cap * tanh(x / cap), cap > 0.
+  virtual void Softcap(Stream& stream, float cap, const Tensor& x) = 0;
   // x += y.
   virtual void Add(Stream& stream, const Tensor& y, const Tensor& x) = 0;
   // out[i] = x[rows[i]].

@@ -23,6 +23,10 @@ struct NumericsOptions {
   // Of block-quantised matrices; unquantised ones always take float32.
   kernels::Activation activation = kernels::Activation::kI8;
   kernels::DType kv_dtype = kernels::DType::kF16;
+  // Of models with two sets of rope factors: the set for contexts above the original one. Decided
+  // by the context that is served, never by the length of a request: keys that are cached must fit
+  // every query that will ever read them.
+  bool long_rope = false;
 };
 
 struct DecoderOptions {
@@ -67,8 +71,8 @@ class ModelFile {
   virtual const std::string& weights_digest() const = 0;
   struct TensorInfo {
     std::string name;
-    std::string type;                // "Q4_1", "F32", ...
-    std::vector<int64_t> shape;      // outermost first
+    std::string type;            // "Q4_1", "F32", ...
+    std::vector<int64_t> shape;  // outermost first
     int64_t bytes = 0;
   };
   virtual std::vector<TensorInfo> tensors() const = 0;

@@ -73,8 +73,9 @@ class DecoderImpl final : public Decoder {
   const ActivationPlan plan_;
   std::unique_ptr<kernels::Arena> activations_;
   std::optional<parallel::VocabularyEmbedding> embedding_;
+  std::optional<Norm> embedding_norm_;
   std::vector<Layer> layers_;
-  std::vector<float> final_norm_;
+  std::optional<Norm> final_norm_;
   std::optional<parallel::VocabularyHead> head_;
 };
 
@@ -85,16 +86,20 @@ absl::Status DecoderImpl::Prepare(parallel::Communicator& group, const ModelWeig
   for (size_t i = 0; i < spec_.layers.size(); ++i) {
     const LayerWeights& layer = weights.layers[i];
     const LayerSources sources = MakeLayerSources(spec_, layer, i, numerics);
-    SHOAL_ASSIGN_OR_RETURN(AttentionBlock attention,
-                           AttentionBlock::Create(backend_, group, spec_, i, layer, sources));
-    SHOAL_ASSIGN_OR_RETURN(MlpBlock mlp, MlpBlock::Create(backend_, group, spec_, layer, sources));
+    SHOAL_ASSIGN_OR_RETURN(
+        AttentionBlock attention,
+        AttentionBlock::Create(backend_, group, spec_, i, numerics.long_rope, layer, sources));
+    SHOAL_ASSIGN_OR_RETURN(MlpBlock mlp,
+                           MlpBlock::Create(backend_, group, spec_, i, layer, sources));
     layers_.push_back({.attention = std::move(attention), .mlp = std::move(mlp)});
-    for (const LinearWeights* linear :
-         {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
-      DropPages(linear->weight);
+    for (const LinearWeights* linear : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) {
+      for (const kernels::WeightView& part : linear->parts) DropPages(part);
     }
   }
-  final_norm_ = ReadVector(weights.final_norm);
+  if (weights.embedding_norm.has_value()) {
+    embedding_norm_.emplace(spec_.norm, *weights.embedding_norm);
+  }
+  final_norm_.emplace(spec_.norm, weights.final_norm);
   SHOAL_ASSIGN_OR_RETURN(
       head_, parallel::VocabularyHead::Create(backend_, group, MakeHeadSource(weights, numerics)));
   DropPages(weights.embedding);
@@ -188,8 +193,9 @@ absl::StatusOr<Tensor> DecoderImpl::Logits(kernels::Stream& stream, std::span<co
   if (count == 0) return logits;
   const Tensor selected = Activation(plan_.selected, count, spec_.hidden);
   backend_.dense().GatherRows(stream, hidden, rows, selected);
-  backend_.dense().RmsNorm(stream, selected, final_norm_, spec_.norm_eps, selected);
+  final_norm_->Apply(backend_.dense(), stream, selected, selected);
   SHOAL_RETURN_IF_ERROR(head_->Apply(stream, selected, logits));
+  if (spec_.final_softcap > 0) backend_.dense().Softcap(stream, spec_.final_softcap, logits);
   return logits;
 }
 
@@ -198,6 +204,9 @@ absl::StatusOr<Tensor> DecoderImpl::Forward(kernels::Stream& stream, const Forwa
   const Tensor hidden =
       Activation(plan_.hidden, static_cast<int64_t>(input.tokens.size()), spec_.hidden);
   SHOAL_RETURN_IF_ERROR(embedding_->Apply(stream, input.tokens, spec_.embedding_scale, hidden));
+  if (embedding_norm_.has_value()) {
+    embedding_norm_->Apply(backend_.dense(), stream, hidden, hidden);
+  }
   for (size_t i = 0; i < layers_.size(); ++i) {
     SHOAL_RETURN_IF_ERROR(
         Annotate(RunLayer(stream, input, i, hidden), absl::StrCat("forward: layer ", i)));
@@ -206,8 +215,8 @@ absl::StatusOr<Tensor> DecoderImpl::Forward(kernels::Stream& stream, const Forwa
 }
 
 std::vector<std::pair<std::string, int64_t>> DecoderImpl::MemoryUse() const {
-  int64_t weights = embedding_->bytes() + head_->bytes() +
-                    static_cast<int64_t>(final_norm_.size() * sizeof(float));
+  int64_t weights = embedding_->bytes() + head_->bytes() + final_norm_->bytes();
+  if (embedding_norm_.has_value()) weights += embedding_norm_->bytes();
   for (const Layer& layer : layers_) weights += layer.attention.bytes() + layer.mlp.bytes();
   return {{kWeightsArena, weights}, {kActivationsArena, activations_->bytes()}};
 }
@@ -234,10 +243,10 @@ absl::StatusOr<std::vector<std::pair<std::string, int64_t>>> PlanDecoderMemory(
     const DecoderOptions& options) {
   SHOAL_RETURN_IF_ERROR(ValidateOptions(options));
   SHOAL_RETURN_IF_ERROR(CheckKvGroups(spec, options.numerics.kv_dtype));
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   int64_t bytes = backend.PreparedTableBytes(weights.embedding);
   bytes += backend.PreparedBytes(MakeHeadSource(weights, options.numerics));
-  bytes += weights.final_norm.cols * kFloat;
+  bytes += NormBytes(weights.final_norm);
+  if (weights.embedding_norm.has_value()) bytes += NormBytes(*weights.embedding_norm);
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     const LayerWeights& layer = weights.layers[i];
     const LayerSources sources = MakeLayerSources(spec, layer, i, options.numerics);
@@ -245,7 +254,7 @@ absl::StatusOr<std::vector<std::pair<std::string, int64_t>>> PlanDecoderMemory(
          {&sources.qkv, &sources.out, &sources.gate_up, &sources.down}) {
       bytes += backend.PreparedBytes(*source);
     }
-    bytes += (layer.attention_norm.cols + layer.mlp_norm.cols) * kFloat;
+    for (const NormWeights* norm : layer.norms()) bytes += NormBytes(*norm);
   }
   return std::vector<std::pair<std::string, int64_t>>{
       {kWeightsArena, bytes}, {kActivationsArena, PlanActivations(spec, options).bytes}};

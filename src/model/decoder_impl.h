@@ -11,6 +11,7 @@
 #include "model/activations.h"
 #include "model/blocks/attention_block.h"
 #include "model/blocks/mlp_block.h"
+#include "model/blocks/norm.h"
 #include "model/decoder.h"
 #include "model/weights/model_weights.h"
 #include "parallel/layers/vocabulary.h"

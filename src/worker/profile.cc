@@ -51,6 +51,13 @@ absl::StatusOr<model::NumericsOptions> ResolveNumerics(const model::ModelFile& m
     return absl::InvalidArgumentError(
         absl::StrCat("engine.kv.dtype '", dtype, "' is not one of auto, float32, float16"));
   }
+  SHOAL_ASSIGN_OR_RETURN(const int32_t context, ResolveContext(replica.engine, model.spec()));
+  for (const model::LayerSpec& layer : model.spec().layers) {
+    const model::RopeSpec& rope = layer.attention.rope;
+    if (!rope.long_freq_factors.empty() && context > rope.original_context) {
+      options.long_rope = true;
+    }
+  }
   return options;
 }
 
@@ -59,7 +66,8 @@ std::string SystemFingerprint(const std::string& weights_digest, const std::stri
   const std::string profile = absl::StrCat(
       "weights=", weights_digest, ";numerics=", kernels::kNumericsVersion, ";device=", device,
       ";shards=", numerics.shards, ";activation=", static_cast<int>(numerics.activation),
-      ";kv=", kernels::Name(numerics.kv_dtype), ";kv_layout=", kernels::kKvLayoutVersion);
+      ";kv=", kernels::Name(numerics.kv_dtype), ";kv_layout=", kernels::kKvLayoutVersion,
+      numerics.long_rope ? ";long_rope" : "");
   constexpr size_t kDigits = 16;
   return absl::StrCat("fp_", Sha256Hex(profile).substr(0, kDigits));
 }

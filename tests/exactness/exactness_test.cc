@@ -211,6 +211,34 @@ TEST(Exactness, TinyFloatModelGivesTheSameBitsAtEveryPoint) {
       kRequests, "portable", Points(isas, false));
 }
 
+// Layers that slide and layers that do not, in two KV groups: blocks behind the window are given
+// back, and a prefix is only found where both groups still have it.
+TEST(Exactness, TinyModelWithWindowGroupsGivesTheSameBitsAtEveryPoint) {
+  const std::vector<std::string> isas = AvailableIsas();
+  RunMatrix({.name = "tiny-gemma3",
+             .path = Golden("gemma3-window"),
+             .activation = "float32",
+             .length_max = 1200},
+            kRequests, "portable", Points(isas, false));
+}
+
+// Biases of distance, LayerNorm, an MLP without a gate; a window of all layers; norms of q and k;
+// long factors.
+TEST(Exactness, OtherFamiliesGiveTheSameBitsOnEveryInstructionSet) {
+  std::vector<Point> points;
+  for (const std::string& isa : AvailableIsas()) points.push_back({.isa = isa, .threads = 2});
+  const std::pair<const char*, const char*> models[] = {
+      {"bloom-alibi", "float32"},
+      {"mistral-window", "float32"},
+      {"qwen3-yarn", "float32"},
+      {"phi3-longrope", "float32"},
+  };
+  for (const auto& [path, activation] : models) {
+    RunMatrix({.name = path, .path = Golden(path), .activation = activation, .length_max = 600},
+              kFormatRequests, "portable", points);
+  }
+}
+
 TEST(Exactness, RealModelGivesTheSameBitsOnEveryAxis) {
   const char* path = getenv("SHOAL_TEST_MODEL");
   if (path == nullptr) GTEST_SKIP() << "SHOAL_TEST_MODEL names no model file";
@@ -226,10 +254,11 @@ TEST(Exactness, EveryWeightFormatGivesTheSameBitsOnEveryInstructionSet) {
   std::vector<Point> points;
   for (const std::string& isa : AvailableIsas()) points.push_back({.isa = isa, .threads = 2});
   const std::pair<const char*, const char*> models[] = {
-      {"tiny-q4_0/tiny-q4_0.gguf", "auto"},
-      {"tiny-q8_0/tiny-q8_0.gguf", "auto"},
-      {"tiny-q8_0/tiny-q8_0.gguf", "float32"},
-      {"gqa-linear-f16", "float32"},
+      {"tiny-q4_0/tiny-q4_0.gguf", "auto"},    {"tiny-q8_0/tiny-q8_0.gguf", "auto"},
+      {"tiny-q8_0/tiny-q8_0.gguf", "float32"}, {"gqa-linear-f16", "float32"},
+      {"tiny-q5_0/tiny-q5_0.gguf", "auto"},    {"tiny-q5_1/tiny-q5_1.gguf", "auto"},
+      {"tiny-q4_k/tiny-q4_k.gguf", "auto"},    {"tiny-q5_k/tiny-q5_k.gguf", "auto"},
+      {"tiny-q6_k/tiny-q6_k.gguf", "auto"},    {"tiny-q6_k/tiny-q6_k.gguf", "float32"},
   };
   for (const auto& [path, activation] : models) {
     RunMatrix({.name = absl::StrCat(absl::string_view(path).substr(0, 9), " ", activation),
@@ -253,8 +282,9 @@ TEST(ExactnessCounters, EveryKernelVariantRan) {
     // AMX only has matmul kernels; everything else runs the AVX-512 ones.
     std::vector<std::string> ops = {"matmul q4_1 i8", "matmul q4_0 i8", "matmul q8_0 i8"};
     if (isa != "amx") {
-      for (const char* op : {"attention", "kv_write", "rms_norm", "rope", "silu_mul", "sample",
-                             "matmul f32 f32", "matmul f16 f32", "matmul q8_0 f32"}) {
+      for (const char* op : {"attention", "kv_write", "rms_norm", "rope", "silu_mul", "gelu_mul",
+                             "gelu", "layer_norm", "softcap", "add", "sample", "matmul f32 f32",
+                             "matmul f16 f32", "matmul q8_0 f32"}) {
         ops.push_back(op);
       }
     }

@@ -58,6 +58,7 @@ struct Variation {
   int64_t head_dim;
   int64_t window;
   float softcap;
+  bool alibi = false;
 };
 
 class AttentionVariations : public testing::TestWithParam<Variation> {};
@@ -73,6 +74,9 @@ TEST_P(AttentionVariations, AllInstructionSetsAndThreadCountsGiveThePortableBits
                             .scale = 1.0F / std::sqrt(static_cast<float>(v.head_dim)),
                             .window = v.window,
                             .softcap = v.softcap}};
+  for (int64_t head = 0; v.alibi && head < v.query_heads; ++head) {
+    c.shape.slopes.push_back(0.5F / static_cast<float>(head + 1));
+  }
   const auto expected = Outputs(c, Isa::kPortable, 1, 1 << 20);
   ExpectNearReference(c, expected);
   for (Isa isa : SupportedIsas()) {
@@ -94,6 +98,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Variation{"window_of_one", 16, DType::kF16, 3, 1, 16, 1, 0},
                     Variation{"window_of_tile", 8, DType::kF32, 2, 2, 8, 64, 0},
                     Variation{"softcap", 16, DType::kF16, 2, 1, 80, 0, 1.5F},
+                    Variation{"alibi", 16, DType::kF32, 6, 2, 24, 0, 0, true},
+                    Variation{"alibi_window_softcap", 8, DType::kF16, 3, 3, 16, 40, 5.0F, true},
                     Variation{"wide_head", 16, DType::kF16, 2, 1, 128, 0, 0},
                     Variation{"widest_head", 16, DType::kF32, 2, 1, 256, 0, 0}),
     [](const auto& param) { return std::string(param.param.name); });
@@ -121,6 +127,16 @@ TEST(Attention, AnyChunkingOfAPromptGivesTheSameRows) {
     }
     // Decode rows of a long context on several threads take the path of separate splits.
     ExpectSame(whole, Outputs(c, isa, 3, 7), "splits as tasks");
+  }
+}
+
+TEST(Attention, AlibiOfALongContextIsTheSameHoweverThePromptIsCut) {
+  AttentionCase c = SmallCase({1100});
+  c.shape.slopes = {0.25F, 0.0625F, 0.00390625F};
+  const auto whole = Outputs(c, Isa::kPortable, 1, 1 << 20);
+  ExpectNearReference(c, whole);
+  for (int64_t chunk : {1, 100, 513}) {
+    ExpectSame(whole, Outputs(c, SupportedIsas().back(), 2, chunk), std::to_string(chunk));
   }
 }
 

@@ -123,6 +123,73 @@ TEST(ElementwiseOps, SiluMulMatchesTheReferenceAndSurvivesExtremes) {
   EXPECT_EQ(y[3], 0.0F);
 }
 
+TEST(ElementwiseOps, LayerNormMatchesTheReferenceWithAndWithoutBias) {
+  for (int64_t n : {1, 15, 16, 17, 33, 576, 1000}) {
+    for (bool biased : {false, true}) {
+      std::vector<float> x = RandomFloats(20 * n, 1, 3);
+      for (float& value : x) value += 5.0F;  // far from its mean of zero
+      const std::vector<float> weight = RandomFloats(n, 2);
+      const std::vector<float> bias = biased ? RandomFloats(n, 3) : std::vector<float>();
+      const auto y = OnAll([&](CpuStream& stream) {
+        std::vector<float> out = x;  // in place
+        LayerNorm(stream, Matrix(out, 20), weight, bias, 1e-5F, Matrix(out, 20));
+        return out;
+      });
+      std::vector<float> expected(x.size());
+      reference::LayerNorm(Matrix(x, 20), weight, bias, 1e-5F, Matrix(expected, 20));
+      ExpectClose(y, expected, 4e-6F);
+    }
+  }
+}
+
+TEST(ElementwiseOps, GeluMatchesTheReferenceGatedAndAlone) {
+  for (int64_t n : {1, 16, 23, 1536}) {
+    std::vector<float> x = RandomFloats(20 * 2 * n, 9, 8);
+    const auto gated = OnAll([&](CpuStream& stream) {
+      std::vector<float> out(static_cast<size_t>(20 * n));
+      GeluMul(stream, Matrix(x, 20), Matrix(out, 20));
+      return out;
+    });
+    std::vector<float> expected(gated.size());
+    reference::GeluMul(Matrix(x, 20), Matrix(expected, 20));
+    ExpectClose(gated, expected, 1e-6F);
+    const auto plain = OnAll([&](CpuStream& stream) {
+      std::vector<float> out = x;
+      Gelu(stream, Matrix(out, 20));
+      return out;
+    });
+    std::vector<float> wanted = x;
+    reference::Gelu(Matrix(wanted, 20));
+    ExpectClose(plain, wanted, 1e-6F);
+  }
+  std::vector<float> extremes = {-1e10F, -100.0F, 1e10F, 0.0F};
+  const auto y = OnAll([&](CpuStream& stream) {
+    std::vector<float> out = extremes;
+    Gelu(stream, Matrix(out, 1));
+    return out;
+  });
+  EXPECT_EQ(y[0], 0.0F);
+  EXPECT_EQ(y[1], 0.0F);
+  EXPECT_EQ(y[2], 1e10F);
+  EXPECT_EQ(y[3], 0.0F);
+}
+
+TEST(ElementwiseOps, SoftcapMatchesTheReferenceAndBoundsItsResult) {
+  for (float cap : {1.5F, 30.0F}) {
+    std::vector<float> x = RandomFloats(7 * 333, 12, 100);
+    x[5] = 1e30F;
+    const auto y = OnAll([&](CpuStream& stream) {
+      std::vector<float> out = x;
+      Softcap(stream, cap, Matrix(out, 7));
+      return out;
+    });
+    std::vector<float> expected = x;
+    reference::Softcap(cap, Matrix(expected, 7));
+    ExpectClose(y, expected, 1e-6F);
+    EXPECT_EQ(y[5], cap);
+  }
+}
+
 TEST(ElementwiseOps, AddAndGatherRowsAreExact) {
   std::vector<float> x = RandomFloats(60 * 333, 10);
   std::vector<float> y = RandomFloats(60 * 333, 11);

@@ -86,22 +86,27 @@ TEST(WeightFormats, HaveTheSizesOfGguf) {
   EXPECT_EQ(GroupSize(WeightFormat::kQ4_1), 32);
 }
 
+// The K formats become groups with a float16 scale each, and minimum where they have one.
+int64_t StoredRowBytes(WeightFormat format, int64_t cols) {
+  if (format == WeightFormat::kQ4_K) return cols / 32 * 20;
+  if (format == WeightFormat::kQ5_K) return cols / 32 * 24;
+  if (format == WeightFormat::kQ6_K) return cols / 16 * 14;
+  return RowBytes(format, cols);
+}
+
 TEST(PrepareMatrix, OwnsTheBytesItPredicted) {
   Random random(21);
   const auto backend = CreateBackend("cpu");
   ASSERT_TRUE(backend.ok()) << backend.status();
   for (const WeightFormat format : kAllFormats) {
-    Case c = MakeCase(format, Activation::kI8, 50, 96, 3, Data::kPlain, random);
+    const int64_t cols = WholeBlocks(format, 96);
+    Case c = MakeCase(format, Activation::kI8, 50, cols, 3, Data::kPlain, random);
     c.source.bias.assign(50, 1.0F);
     const int64_t predicted = (*backend)->PreparedBytes(c.source);
     const auto matrix = (*backend)->PrepareMatrix(c.source);
     ASSERT_TRUE(matrix.ok());
     EXPECT_EQ((*matrix)->bytes(), predicted);
-    // q6_k keeps its groups' scales as halves.
-    const int64_t row_bytes = format == WeightFormat::kQ6_K
-                                  ? c.cols() / 16 * 14
-                                  : RowBytes(cpu::StoredFormat(format), c.cols());
-    EXPECT_EQ(predicted, 4 * 16 * (row_bytes + 4)) << "whole tiles of 16 rows";
+    EXPECT_EQ(predicted, 4 * 16 * (StoredRowBytes(format, cols) + 4)) << "whole tiles of 16 rows";
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/spec/gguf_spec.h"
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -38,7 +39,7 @@ TEST(GgufSpec, ReadsTheWholeDescription) {
   EXPECT_EQ(spec->vocab_size, 40);
   EXPECT_EQ(spec->hidden, 64);
   EXPECT_EQ(spec->context, 512);
-  EXPECT_FLOAT_EQ(spec->norm_eps, 1e-5F);
+  EXPECT_FLOAT_EQ(spec->norm.eps, 1e-5F);
   EXPECT_TRUE(spec->tied_head);
   EXPECT_EQ(spec->bos_token, 1);
   EXPECT_EQ(spec->eos_tokens, (std::vector<int32_t>{2}));
@@ -126,8 +127,8 @@ struct Refusal {
 std::vector<Refusal> Refusals() {
   return {
       {"AnotherArchitecture",
-       Set("general.architecture", std::string("qwen2")),
-       {"general.architecture", "qwen2", "llama (LlamaForCausalLM)"}},
+       Set("general.architecture", std::string("mamba")),
+       {"general.architecture", "mamba", "llama (LlamaForCausalLM)"}},
       {"NoArchitecture", Erase("general.architecture"), {"general.architecture"}},
       {"NoLayers", Set("llama.block_count", uint32_t{0}), {"llama.block_count is 0"}},
       {"TooManyLayers",
@@ -162,16 +163,19 @@ std::vector<Refusal> Refusals() {
        Set("llama.rope.dimension_count", uint32_t{18}),
        {"rope dimensions is 18"}},
       {"NegativeTheta", Set("llama.rope.freq_base", -1.0F), {"rope theta is -1"}},
-      {"Yarn",
+      {"YarnWithoutFactor",
        Set("llama.rope.scaling.type", std::string("yarn")),
-       {"llama.rope.scaling.type", "yarn", "not available yet"}},
+       {"llama.rope.scaling.factor"}},
       {"LinearWithoutFactor",
        Set("llama.rope.scaling.type", std::string("linear")),
        {"llama.rope.scaling.factor"}},
       {"Experts", Set("llama.expert_count", uint32_t{8}), {"llama.expert_count = 8"}},
-      {"SlidingWindow",
-       Set("llama.attention.sliding_window", uint32_t{4096}),
-       {"llama.attention.sliding_window = 4096"}},
+      {"UnknownRope",
+       Set("llama.rope.scaling.type", std::string("longrope")),
+       {"llama.rope.scaling.type", "longrope", "not available yet"}},
+      {"AlibiInALlama",
+       Set("llama.attention.max_alibi_bias", 8.0F),
+       {"llama.attention.max_alibi_bias = 8"}},
       {"NotCausal", Set("llama.attention.causal", false), {"llama.attention.causal = 0"}},
       {"LogitScale", Set("llama.logit_scale", 0.5F), {"llama.logit_scale = 0.5"}},
       {"WordWhereANumberBelongs",
@@ -199,6 +203,28 @@ TEST_P(GgufSpecRefusals, NameTheKey) {
 
 INSTANTIATE_TEST_SUITE_P(All, GgufSpecRefusals, ::testing::ValuesIn(Refusals()),
                          [](const auto& row) { return row.param.name; });
+
+TEST(GgufSpec, ASlidingWindowIsThatOfAllLayers) {
+  const auto spec = Read(Set("llama.attention.sliding_window", uint32_t{128}));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  ASSERT_EQ(spec->kv_groups.size(), 1U);
+  EXPECT_EQ(spec->kv_groups[0].window, 128);
+  EXPECT_EQ(spec->layers[1].attention.window, 128);
+}
+
+TEST(GgufSpec, ReadsYarn) {
+  const auto spec = Read([](GgufContent& content) {
+    content.metadata["llama.rope.scaling.type"] = std::string("yarn");
+    content.metadata["llama.rope.scaling.factor"] = 4.0F;
+    content.metadata["llama.rope.scaling.original_context_length"] = uint32_t{128};
+  });
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const RopeSpec& rope = spec->layers[0].attention.rope;
+  EXPECT_EQ(rope.kind, RopeKind::kYarn);
+  EXPECT_EQ(rope.factor, 4);
+  EXPECT_EQ(rope.original_context, 128);
+  EXPECT_DOUBLE_EQ(rope.magnitude, 0.1 * std::log(4.0) + 1);
+}
 
 TEST(GgufSpec, TakesMultipliersOfOneForAbsent) {
   EXPECT_TRUE(Read(Set("llama.logit_scale", 1.0F)).ok());

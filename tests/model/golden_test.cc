@@ -114,12 +114,15 @@ struct Variant {
   std::string name;
   std::string file;  // below the variant's directory; empty: the directory itself
   std::string backend = "cpu";
+  std::string golden = "golden.bin";
+  bool long_rope = false;
 };
 
 std::string TestName(const ::testing::TestParamInfo<Variant>& info) {
   std::string name = absl::StrCat(info.param.name, "_", info.param.backend);
+  if (info.param.golden != "golden.bin") name += "_" + info.param.golden;
   for (char& c : name) {
-    if (c == '-') c = '_';
+    if (c == '-' || c == '.') c = '_';
   }
   return name;
 }
@@ -135,7 +138,7 @@ class Goldens : public ::testing::TestWithParam<Variant> {
 };
 
 TEST_P(Goldens, MatchTransformersAtEveryPositionAndContinueEqually) {
-  const Golden golden = ReadGolden(Directory() + "/golden.bin");
+  const Golden golden = ReadGolden(Directory() + "/" + GetParam().golden);
   ASSERT_FALSE(golden.prompts.empty());
   // The reference backend is slow and judged elsewhere too: its short prompts suffice.
   const size_t length_max = GetParam().backend == "reference" ? 65 : kRowsMax;
@@ -144,6 +147,7 @@ TEST_P(Goldens, MatchTransformersAtEveryPositionAndContinueEqually) {
     SCOPED_TRACE(absl::StrCat("prompt of ", prompt.tokens.size(), " tokens"));
     RunnerOptions options = Float32Options(kRowsMax);
     options.backend = GetParam().backend;
+    options.decoder.numerics.long_rope = GetParam().long_rope;
     Runner runner(ModelPath(), options);
     const std::vector<Row> rows = runner.Prefill(0, prompt.tokens, kRowsMax);
     ASSERT_EQ(rows.size(), prompt.tokens.size());
@@ -176,7 +180,27 @@ INSTANTIATE_TEST_SUITE_P(
         {.name = "tiny-q8_0", .file = "tiny-q8_0.gguf"},
         {.name = "tiny-q4_0", .file = "tiny-q4_0.gguf"},
         {.name = "tiny-q4_1", .file = "tiny-q4_1.gguf"},
+        {.name = "tiny-q5_0", .file = "tiny-q5_0.gguf"},
+        {.name = "tiny-q5_1", .file = "tiny-q5_1.gguf"},
+        {.name = "tiny-q4_k", .file = "tiny-q4_k.gguf"},
+        {.name = "tiny-q5_k", .file = "tiny-q5_k.gguf"},
+        {.name = "tiny-q6_k", .file = "tiny-q6_k.gguf"},
+        {.name = "mistral-window", .file = ""},
+        {.name = "qwen2-window", .file = ""},
+        {.name = "qwen3-yarn", .file = ""},
+        {.name = "phi3-longrope", .file = "", .long_rope = true},
+        {.name = "phi3-longrope", .file = "", .golden = "golden-short.bin"},
+        {.name = "gemma3-window", .file = ""},
+        {.name = "bloom-alibi", .file = ""},
+        {.name = "gguf-mistral-f32", .file = "gguf-mistral-f32.gguf"},
+        {.name = "gguf-qwen2-bf16", .file = "gguf-qwen2-bf16.gguf"},
+        {.name = "gguf-qwen3-f16", .file = "gguf-qwen3-f16.gguf"},
+        {.name = "gguf-phi3-q8_0", .file = "gguf-phi3-q8_0.gguf", .long_rope = true},
+        {.name = "gguf-gemma3-q4_0", .file = "gguf-gemma3-q4_0.gguf"},
+        {.name = "gguf-bloom-f16", .file = "gguf-bloom-f16.gguf"},
         {.name = "gqa-bias", .file = "", .backend = "reference"},
+        {.name = "gemma3-window", .file = "", .backend = "reference"},
+        {.name = "bloom-alibi", .file = "", .backend = "reference"},
         {.name = "tiny-q4_1", .file = "tiny-q4_1.gguf", .backend = "reference"},
     }),
     TestName);

@@ -42,7 +42,7 @@ TEST(HfSpec, ReadsTheWholeDescription) {
   EXPECT_EQ(spec->vocab_size, 320);
   EXPECT_EQ(spec->hidden, 64);
   EXPECT_EQ(spec->context, 4096);
-  EXPECT_FLOAT_EQ(spec->norm_eps, 1e-5F);
+  EXPECT_FLOAT_EQ(spec->norm.eps, 1e-5F);
   EXPECT_TRUE(spec->tied_head);
   EXPECT_EQ(spec->bos_token, 1);
   EXPECT_EQ(spec->eos_tokens, (std::vector<int32_t>{2}));
@@ -138,8 +138,9 @@ struct Refusal {
 
 std::vector<Refusal> Refusals() {
   return {
-      {"AnotherArchitecture", R"({"architectures": ["Qwen2ForCausalLM"]})",
-       R"(architectures = ["Qwen2ForCausalLM"]: built families: llama (LlamaForCausalLM))", ""},
+      {"AnotherArchitecture", R"({"architectures": ["MambaForCausalLM"]})",
+       R"(architectures = ["MambaForCausalLM"]: built families: llama (LlamaForCausalLM), mistral)",
+       ""},
       {"TwoArchitectures", R"({"architectures": ["LlamaForCausalLM", "Other"]})", "architectures",
        ""},
       {"ANumberAsArchitecture", R"({"architectures": 7})", "architectures = 7", ""},
@@ -154,10 +155,17 @@ std::vector<Refusal> Refusals() {
       {"PartialRotary", R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor = 0.5", ""},
       {"Softcap", R"({"final_logit_softcapping": 30.0})", "final_logit_softcapping = 30.0", ""},
       {"Experts", R"({"num_local_experts": 8})", "num_local_experts = 8", ""},
-      {"Yarn", R"({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}})",
-       R"(rope_scaling.rope_type = "yarn": not available yet)", ""},
-      {"DynamicInTheOldSpelling", R"({"rope_scaling": {"type": "dynamic", "factor": 4.0}})",
-       R"(rope_scaling.type = "dynamic")", ""},
+      {"UnknownRope", R"({"rope_scaling": {"rope_type": "proportional", "factor": 4.0}})",
+       R"(rope_scaling.rope_type = "proportional": not available yet)", ""},
+      {"UnknownRopeInTheOldSpelling", R"({"rope_scaling": {"type": "su", "factor": 4.0}})",
+       R"(rope_scaling.type = "su")", ""},
+      {"LongRopeWithoutFactors", R"({"rope_scaling": {"type": "longrope", "factor": 4.0}})",
+       "rope_scaling lacks short_factor or long_factor", ""},
+      {"LongRopeWithItsOwnMagnitudes",
+       R"({"rope_scaling": {"type": "longrope", "short_mscale": 1.2}})",
+       "rope_scaling.short_mscale = 1.2", ""},
+      {"RopePerLayerType", R"({"rope_parameters": {"full_attention": {"rope_theta": 1e4}}})",
+       "one per layer type is not available for this family", ""},
       {"LinearWithoutFactor", R"({"rope_scaling": {"type": "linear"}})",
        "rope_scaling.factor is absent", ""},
       {"Llama3WithoutLowFactor",

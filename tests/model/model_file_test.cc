@@ -129,10 +129,11 @@ TEST(ModelFile, RefusesTensorsThatAreMissingMisshapenOrForeign) {
 TEST(ModelFile, RefusesTensorTypesItCannotRun) {
   EXPECT_HAS(GgufError([](GgufContent& content) {
                GgufTensor& tensor = Tensor(content, "blk.0.ffn_up.weight");
-               tensor.type = 6;  // Q5_0: 22 bytes for 32 values
-               tensor.bytes.assign(96 * 64 / 32 * 22, '\0');
+               tensor.shape = {24, 256};  // the type is what is judged first
+               tensor.type = 11;          // Q3_K: 110 bytes for 256 values
+               tensor.bytes.assign(24 * 110, '\0');
              }),
-             "tensor blk.0.ffn_up.weight is Q5_0, which is not available yet");
+             "tensor blk.0.ffn_up.weight is Q3_K, which is not available");
   EXPECT_HAS(GgufError([](GgufContent& content) {
                GgufTensor& tensor = Tensor(content, "output_norm.weight");
                tensor.type = 8;  // Q8_0: 34 bytes for 32 values

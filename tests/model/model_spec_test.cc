@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "model/spec/llama_shape.h"
+#include "model/spec/decoder_shape.h"
 
 namespace shoal::model::testing {
 namespace {
 
 ModelSpec Good() {
-  LlamaShape shape;
+  DecoderShape shape;
+  shape.family = "llama";
   shape.name = "good";
   shape.vocab_size = 100;
   shape.hidden = 64;
@@ -25,7 +26,7 @@ ModelSpec Good() {
   shape.context = 512;
   shape.norm_eps = 1e-5;
   shape.rope.rotary_dim = 16;
-  return MakeLlamaSpec(shape);
+  return MakeSpec(shape);
 }
 
 TEST(ModelSpec, OfAUniformStackIsValidAndHasOneKvGroup) {
@@ -52,6 +53,43 @@ TEST(ModelSpec, CountsKvBytesOverGroupsOfDifferentShape) {
   EXPECT_EQ(spec.KvBytesPerToken(2), 2 * 2 * (2 * 16 + 2 * 32));
 }
 
+TEST(ModelSpec, PutsSlidingLayersInAGroupOfTheirOwn) {
+  DecoderShape shape;
+  shape.family = "gemma3";
+  shape.vocab_size = 100;
+  shape.hidden = 64;
+  shape.layers = 4;
+  shape.query_heads = 4;
+  shape.kv_heads = 2;
+  shape.head_dim = 16;
+  shape.intermediate = 96;
+  shape.context = 512;
+  shape.norm_eps = 1e-5;
+  shape.rope.rotary_dim = 16;
+  shape.window = 32;
+  shape.slides = {true, false, true, true};
+  const ModelSpec mixed = MakeSpec(shape);
+  EXPECT_TRUE(Validate(mixed).ok()) << Validate(mixed);
+  ASSERT_EQ(mixed.kv_groups.size(), 2U);
+  EXPECT_EQ(mixed.kv_groups[0].window, 0);
+  EXPECT_EQ(mixed.kv_groups[0].layers, (std::vector<int32_t>{1}));
+  EXPECT_EQ(mixed.kv_groups[1].window, 32);
+  EXPECT_EQ(mixed.kv_groups[1].layers, (std::vector<int32_t>{0, 2, 3}));
+  shape.slides.clear();
+  const ModelSpec all = MakeSpec(shape);
+  EXPECT_TRUE(Validate(all).ok()) << Validate(all);
+  ASSERT_EQ(all.kv_groups.size(), 1U);
+  EXPECT_EQ(all.kv_groups[0].window, 32);
+}
+
+TEST(ModelSpec, AlibiSlopesFollowThePowersOfTwo) {
+  EXPECT_EQ(AlibiSlopes(4), (std::vector<float>{0.25F, 0.0625F, 0.015625F, 0.00390625F}));
+  // Beyond a power of two: the odd slopes of twice as many heads.
+  EXPECT_EQ(AlibiSlopes(6),
+            (std::vector<float>{0.25F, 0.0625F, 0.015625F, 0.00390625F, 0.5F, 0.125F}));
+  EXPECT_EQ(AlibiSlopes(1), (std::vector<float>{0.00390625F}));
+}
+
 struct Fault {
   std::string name;
   std::function<void(ModelSpec&)> plant;
@@ -65,7 +103,7 @@ std::vector<Fault> Faults() {
       {"NoVocabulary", [](ModelSpec& s) { s.vocab_size = 0; }, "vocabulary size is 0"},
       {"NegativeHidden", [](ModelSpec& s) { s.hidden = -1; }, "hidden size is -1"},
       {"HugeContext", [](ModelSpec& s) { s.context = int64_t{1} << 40; }, "context is"},
-      {"NanEpsilon", [](ModelSpec& s) { s.norm_eps = std::numeric_limits<float>::quiet_NaN(); },
+      {"NanEpsilon", [](ModelSpec& s) { s.norm.eps = std::numeric_limits<float>::quiet_NaN(); },
        "norm epsilon"},
       {"ZeroEmbeddingScale", [](ModelSpec& s) { s.embedding_scale = 0; }, "embedding scale is 0"},
       {"NoLayers",
@@ -99,6 +137,24 @@ std::vector<Fault> Faults() {
       {"ZeroFactor",
        [](ModelSpec& s) { s.layers[0].attention.rope.freq_factors = {1, 1, 1, 0, 1, 1, 1, 1}; },
        "a rope frequency factor is 0"},
+      {"LongFactorsOfAnotherWidth",
+       [](ModelSpec& s) {
+         s.layers[0].attention.rope.long_freq_factors = {1, 2, 3};
+       },
+       "3 frequency factors, but 8 rotated pairs"},
+      {"YarnWithoutABase",
+       [](ModelSpec& s) {
+         s.layers[0].attention.rope.kind = RopeKind::kYarn;
+         s.layers[0].attention.rope.theta = 1;
+       },
+       "yarn needs one above 1"},
+      {"NegativeMagnitude", [](ModelSpec& s) { s.layers[0].attention.rope.magnitude = -1; },
+       "rope magnitude is -1"},
+      {"AlibiAndRope", [](ModelSpec& s) { s.layers[0].attention.alibi = true; },
+       "both ALiBi and rotary"},
+      {"SiluWithoutAGate", [](ModelSpec& s) { s.layers[0].mlp.gated = false; },
+       "an MLP without a gate must use GELU"},
+      {"NegativeFinalSoftcap", [](ModelSpec& s) { s.final_softcap = -1; }, "final softcap is -1"},
       {"BosOutside", [](ModelSpec& s) { s.bos_token = 100; }, "BOS token 100"},
       {"EosOutside",
        [](ModelSpec& s) {

@@ -40,18 +40,21 @@ Runner::Runner(const std::string& model_path, const RunnerOptions& options) : op
   group_ = parallel::CreateSingleRankCommunicator();
   file_ = OrDie(OpenModel(model_path));
   decoder_ = OrDie(file_->CreateDecoder(*backend_, *group_, options.decoder));
-  SHOAL_CHECK(file_->spec().kv_groups.size() == 1);
-  const KvGroup& group = file_->spec().kv_groups[0];
-  pool_.layout = {.block_tokens = options.block_tokens,
-                  .kv_heads = group.kv_heads,
-                  .layers = static_cast<int64_t>(group.layers.size()),
-                  .head_dim = group.head_dim,
-                  .dtype = options.decoder.numerics.kv_dtype};
-  pool_.blocks = options.blocks;
-  pool_bytes_ = OrDie(backend_->Allocate("kv", options.blocks * pool_.layout.BlockBytes()));
-  pool_.base = pool_bytes_->data();
-  // Stale bytes must never matter: NaN in both dtypes.
-  std::fill_n(pool_.base, pool_bytes_->bytes(), uint8_t{0xFF});
+  for (const KvGroup& group : file_->spec().kv_groups) {
+    kernels::KvPool pool;
+    pool.layout = {.block_tokens = options.block_tokens,
+                   .kv_heads = group.kv_heads,
+                   .layers = static_cast<int64_t>(group.layers.size()),
+                   .head_dim = group.head_dim,
+                   .dtype = options.decoder.numerics.kv_dtype};
+    pool.blocks = options.blocks;
+    pool_bytes_.push_back(
+        OrDie(backend_->Allocate("kv", options.blocks * pool.layout.BlockBytes())));
+    pool.base = pool_bytes_.back()->data();
+    // Stale bytes must never matter: NaN in both dtypes.
+    std::fill_n(pool.base, pool_bytes_.back()->bytes(), uint8_t{0xFF});
+    pools_.push_back(pool);
+  }
   free_blocks_.resize(static_cast<size_t>(options.blocks));
   std::iota(free_blocks_.rbegin(), free_blocks_.rend(), 0);
   if (options.scatter_seed != 0) {
@@ -97,10 +100,12 @@ std::vector<Row> Runner::Step(const std::vector<Slice>& slices) {
     sequence.length += rows;
   }
   batch.rows = static_cast<int64_t>(tokens.size());
+  // The groups have equally many blocks and share the tables: ids are per pool.
+  const std::vector<kernels::AttentionBatch> batches(pools_.size(), batch);
   const auto logits = decoder_->Forward(*stream_, {.tokens = tokens,
                                                    .positions = positions,
-                                                   .batches = {&batch, 1},
-                                                   .pools = {&pool_, 1},
+                                                   .batches = batches,
+                                                   .pools = pools_,
                                                    .logits_rows = logits_rows});
   if (!logits.ok()) Fail(logits.status());
   if (const absl::Status status = stream_->Synchronize(); !status.ok()) Fail(status);

@@ -62,9 +62,9 @@ class Runner {
   std::unique_ptr<parallel::Communicator> group_;
   std::unique_ptr<ModelFile> file_;
   std::unique_ptr<Decoder> decoder_;
-  std::unique_ptr<kernels::Arena> pool_bytes_;
-  kernels::KvPool pool_;
-  std::vector<int32_t> free_blocks_;  // taken from the back
+  std::vector<std::unique_ptr<kernels::Arena>> pool_bytes_;
+  std::vector<kernels::KvPool> pools_;  // one per KV group
+  std::vector<int32_t> free_blocks_;    // taken from the back
   std::vector<Sequence> sequences_;
 };
 

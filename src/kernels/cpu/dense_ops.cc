@@ -18,6 +18,11 @@ void CpuDenseOps::RmsNorm(Stream& stream, const Tensor& x, std::span<const float
   cpu::RmsNorm(CpuStream::From(stream), x, weight, eps, out);
 }
 
+void CpuDenseOps::LayerNorm(Stream& stream, const Tensor& x, std::span<const float> weight,
+                            std::span<const float> bias, float eps, const Tensor& out) {
+  cpu::LayerNorm(CpuStream::From(stream), x, weight, bias, eps, out);
+}
+
 void CpuDenseOps::HeadRmsNorm(Stream& stream, const Tensor& x, std::span<const float> weight,
                               float eps, const Tensor& out) {
   cpu::HeadRmsNorm(CpuStream::From(stream), x, weight, eps, out);
@@ -42,6 +47,16 @@ void CpuDenseOps::Rope(Stream& stream, const RopeTable& table, std::span<const i
 
 void CpuDenseOps::SiluMul(Stream& stream, const Tensor& gate_up, const Tensor& out) {
   cpu::SiluMul(CpuStream::From(stream), gate_up, out);
+}
+
+void CpuDenseOps::GeluMul(Stream& stream, const Tensor& gate_up, const Tensor& out) {
+  cpu::GeluMul(CpuStream::From(stream), gate_up, out);
+}
+
+void CpuDenseOps::Gelu(Stream& stream, const Tensor& x) { cpu::Gelu(CpuStream::From(stream), x); }
+
+void CpuDenseOps::Softcap(Stream& stream, float cap, const Tensor& x) {
+  cpu::Softcap(CpuStream::From(stream), cap, x);
 }
 
 void CpuDenseOps::Add(Stream& stream, const Tensor& y, const Tensor& x) {

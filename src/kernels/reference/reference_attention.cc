@@ -85,6 +85,10 @@ class ReferenceAttentionOps final : public AttentionOps {
                Load(pool, span_of(key, false), d * block_tokens + key % block_tokens);
       }
       dot *= double{shape.scale};
+      if (!shape.slopes.empty()) {
+        dot +=
+            double{shape.slopes[static_cast<size_t>(head)]} * static_cast<double>(key - position);
+      }
       const double cap = double{shape.softcap};
       scores.push_back(cap == 0 ? dot : cap * std::tanh(dot / cap));
     }

@@ -36,6 +36,10 @@ class ReferenceDenseOps final : public DenseOps {
                const Tensor& out) override {
     reference::RmsNorm(x, weight, eps, out);
   }
+  void LayerNorm(Stream&, const Tensor& x, std::span<const float> weight,
+                 std::span<const float> bias, float eps, const Tensor& out) override {
+    reference::LayerNorm(x, weight, bias, eps, out);
+  }
   void HeadRmsNorm(Stream&, const Tensor& x, std::span<const float> weight, float eps,
                    const Tensor& out) override {
     reference::HeadRmsNorm(x, weight, eps, out);
@@ -54,6 +58,11 @@ class ReferenceDenseOps final : public DenseOps {
   void SiluMul(Stream&, const Tensor& gate_up, const Tensor& out) override {
     reference::SiluMul(gate_up, out);
   }
+  void GeluMul(Stream&, const Tensor& gate_up, const Tensor& out) override {
+    reference::GeluMul(gate_up, out);
+  }
+  void Gelu(Stream&, const Tensor& x) override { reference::Gelu(x); }
+  void Softcap(Stream&, float cap, const Tensor& x) override { reference::Softcap(cap, x); }
   void Add(Stream&, const Tensor& y, const Tensor& x) override { reference::Add(y, x); }
   void GatherRows(Stream&, const Tensor& x, std::span<const int32_t> rows,
                   const Tensor& out) override {

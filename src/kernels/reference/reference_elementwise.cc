@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/check.h"
 #include "kernels/reference/reference_ops.h"
@@ -16,6 +17,11 @@ void NormalizeRow(const float* x, std::span<const float> weight, float eps, floa
   for (size_t i = 0; i < weight.size(); ++i) {
     out[i] = static_cast<float>(double{x[i]} * scale * double{weight[i]});
   }
+}
+
+double GeluTanh(double g) {
+  const double t = std::sqrt(2.0 / std::numbers::pi) * (g + 0.044715 * g * g * g);
+  return 0.5 * g * (1.0 + std::tanh(t));
 }
 
 void RotateHead(const RopeTable& table, double position, float* head) {
@@ -39,6 +45,28 @@ void RotateHead(const RopeTable& table, double position, float* head) {
 void RmsNorm(const Tensor& x, std::span<const float> weight, float eps, const Tensor& out) {
   SHOAL_CHECK(x.dim(1) == static_cast<int64_t>(weight.size()));
   HeadRmsNorm(x, weight, eps, out);
+}
+
+void LayerNorm(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
+               float eps, const Tensor& out) {
+  const auto n = static_cast<int64_t>(weight.size());
+  SHOAL_CHECK(x.dim(1) == n);
+  for (int64_t row = 0; row < x.dim(0); ++row) {
+    const float* in = x.Row<float>(row);
+    double mean = 0;
+    for (int64_t i = 0; i < n; ++i) mean += double{in[i]};
+    mean /= static_cast<double>(n);
+    double variance = 0;
+    for (int64_t i = 0; i < n; ++i) variance += (double{in[i]} - mean) * (double{in[i]} - mean);
+    variance /= static_cast<double>(n);
+    const double scale = 1.0 / std::sqrt(variance + double{eps});
+    for (int64_t i = 0; i < n; ++i) {
+      const auto index = static_cast<size_t>(i);
+      const double shift = bias.empty() ? 0.0 : double{bias[index]};
+      out.Row<float>(row)[i] =
+          static_cast<float>((double{in[i]} - mean) * scale * double{weight[index]} + shift);
+    }
+  }
 }
 
 void HeadRmsNorm(const Tensor& x, std::span<const float> weight, float eps, const Tensor& out) {
@@ -69,6 +97,34 @@ void SiluMul(const Tensor& gate_up, const Tensor& out) {
     for (int64_t i = 0; i < n; ++i) {
       const double g = double{gate[i]};
       out.Row<float>(row)[i] = static_cast<float>(g / (1.0 + std::exp(-g)) * double{gate[n + i]});
+    }
+  }
+}
+
+void GeluMul(const Tensor& gate_up, const Tensor& out) {
+  const int64_t n = out.dim(1);
+  for (int64_t row = 0; row < out.dim(0); ++row) {
+    const float* gate = gate_up.Row<float>(row);
+    for (int64_t i = 0; i < n; ++i) {
+      out.Row<float>(row)[i] = static_cast<float>(GeluTanh(double{gate[i]}) * double{gate[n + i]});
+    }
+  }
+}
+
+void Gelu(const Tensor& x) {
+  for (int64_t row = 0; row < x.dim(0); ++row) {
+    for (int64_t i = 0; i < x.dim(1); ++i) {
+      float& value = x.Row<float>(row)[i];
+      value = static_cast<float>(GeluTanh(double{value}));
+    }
+  }
+}
+
+void Softcap(float cap, const Tensor& x) {
+  for (int64_t row = 0; row < x.dim(0); ++row) {
+    for (int64_t i = 0; i < x.dim(1); ++i) {
+      float& value = x.Row<float>(row)[i];
+      value = static_cast<float>(double{cap} * std::tanh(double{value} / double{cap}));
     }
   }
 }

@@ -16,10 +16,15 @@
 namespace shoal::kernels::reference {
 
 void RmsNorm(const Tensor& x, std::span<const float> weight, float eps, const Tensor& out);
+void LayerNorm(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
+               float eps, const Tensor& out);
 void HeadRmsNorm(const Tensor& x, std::span<const float> weight, float eps, const Tensor& out);
 void Rope(const RopeTable& table, std::span<const int32_t> positions, int64_t head_dim,
           const Tensor& x);
 void SiluMul(const Tensor& gate_up, const Tensor& out);
+void GeluMul(const Tensor& gate_up, const Tensor& out);
+void Gelu(const Tensor& x);
+void Softcap(float cap, const Tensor& x);
 void Add(const Tensor& y, const Tensor& x);
 void GatherRows(const Tensor& x, std::span<const int32_t> rows, const Tensor& out);
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// AttentionBlock: norm, q/k/v projection, rope, KV write, paged attention, output projection, added
-// to the residual stream.
+// AttentionBlock: norm, q/k/v projection, norms of q and k, rope, KV write, paged attention, output
+// projection and its norm, added to the residual stream. The spec says which of the norms there
+// are.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
+#include "model/blocks/norm.h"
 #include "model/spec/model_spec.h"
 #include "model/weights/matrix_sources.h"
 #include "parallel/layers/linear.h"
@@ -33,9 +35,11 @@ struct AttentionScratch {
 // Immutable; the backend and the group must outlive it.
 class AttentionBlock {
  public:
+  // `long_rope`: see NumericsOptions.
   static absl::StatusOr<AttentionBlock> Create(kernels::Backend& backend,
                                                parallel::Communicator& group, const ModelSpec& spec,
-                                               size_t layer, const LayerWeights& weights,
+                                               size_t layer, bool long_rope,
+                                               const LayerWeights& weights,
                                                const LayerSources& sources);
   // hidden [R, hidden] += attention(norm(hidden)). Fails when an exchange between ranks does.
   absl::Status Apply(kernels::Stream& stream, const AttentionInput& input,
@@ -43,15 +47,15 @@ class AttentionBlock {
   int64_t bytes() const;
 
  private:
-  AttentionBlock(kernels::Backend& backend, const ModelSpec& spec, size_t layer,
-                 std::vector<float> norm, parallel::ColumnLinear qkv, parallel::RowLinear out);
+  AttentionBlock(kernels::Backend& backend, const ModelSpec& spec, size_t layer, bool long_rope,
+                 const LayerWeights& weights, parallel::ColumnLinear qkv, parallel::RowLinear out);
 
   kernels::Backend* backend_;
-  float norm_eps_;
   int64_t layer_in_group_;
   kernels::AttentionShape shape_;
   kernels::RopeTable rope_;
-  std::vector<float> norm_;
+  Norm norm_;
+  std::optional<Norm> q_norm_, k_norm_, post_norm_;
   parallel::ColumnLinear qkv_;
   parallel::RowLinear out_;
 };

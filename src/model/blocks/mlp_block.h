@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// MlpBlock: norm, gate and up projection, gated activation, down projection, added to the residual
-// stream.
+// MlpBlock: norm, gate and up projection (or up alone), activation, down projection and its norm
+// where the spec has one, added to the residual stream.
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
+#include "model/blocks/norm.h"
 #include "model/spec/model_spec.h"
 #include "model/weights/matrix_sources.h"
 #include "parallel/layers/linear.h"
@@ -18,7 +19,7 @@ namespace shoal::model {
 // Scratch of at least the widths the block asks for, one row per row of the step.
 struct MlpScratch {
   kernels::Tensor normed;   // [R, hidden]
-  kernels::Tensor gate_up;  // [R, 2 * intermediate]
+  kernels::Tensor gate_up;  // [R, 2 * intermediate]; not used without a gate
   kernels::Tensor gated;    // [R, intermediate]
 };
 
@@ -26,20 +27,22 @@ struct MlpScratch {
 class MlpBlock {
  public:
   static absl::StatusOr<MlpBlock> Create(kernels::Backend& backend, parallel::Communicator& group,
-                                         const ModelSpec& spec, const LayerWeights& weights,
-                                         const LayerSources& sources);
+                                         const ModelSpec& spec, size_t layer,
+                                         const LayerWeights& weights, const LayerSources& sources);
   // hidden [R, hidden] += mlp(norm(hidden)). Fails when an exchange between ranks does.
   absl::Status Apply(kernels::Stream& stream, const MlpScratch& scratch,
                      const kernels::Tensor& hidden) const;
   int64_t bytes() const;
 
  private:
-  MlpBlock(kernels::Backend& backend, float norm_eps, std::vector<float> norm,
-           parallel::ColumnLinear gate_up, parallel::RowLinear down);
+  MlpBlock(kernels::Backend& backend, const MlpSpec& spec, Norm norm,
+           parallel::ColumnLinear gate_up, parallel::RowLinear down, std::optional<Norm> post_norm);
 
   kernels::Backend* backend_;
-  float norm_eps_;
-  std::vector<float> norm_;
+  bool gated_;
+  MlpActivation activation_;
+  Norm norm_;
+  std::optional<Norm> post_norm_;
   parallel::ColumnLinear gate_up_;
   parallel::RowLinear down_;
 };

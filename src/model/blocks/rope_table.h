@@ -8,7 +8,7 @@
 namespace shoal::model {
 
 // Frequencies in float64: theta^(-2i/rotary_dim), scaled as the kind says, divided by freq_factors
-// where there are some. Empty for RopeKind::kNone.
-kernels::RopeTable MakeRopeTable(const RopeSpec& rope);
+// or, with `long_rope`, long_freq_factors where there are some. Empty for RopeKind::kNone.
+kernels::RopeTable MakeRopeTable(const RopeSpec& rope, bool long_rope = false);
 
 }  // namespace shoal::model

@@ -4,8 +4,13 @@
 namespace shoal::model {
 
 const Family* FindFamily(absl::string_view name) {
-  const Family& llama = LlamaFamily();
-  return name == llama.name ? &llama : nullptr;
+  for (const absl::string_view same : {"llama", "mistral", "qwen2", "qwen3"}) {
+    if (name == same) return &LlamaFamily();
+  }
+  for (const Family* family : {&Phi3Family(), &Gemma3Family(), &BloomFamily()}) {
+    if (name == family->name) return family;
+  }
+  return nullptr;
 }
 
 }  // namespace shoal::model

@@ -4,42 +4,46 @@
 #include "model/families/family.h"
 
 namespace shoal::model {
-namespace {
 
 GlobalNames LlamaGlobalNames(Container container) {
-  if (container == Container::kGguf) {
-    return {.embedding = "token_embd.weight",
-            .final_norm = "output_norm.weight",
-            .head = "output.weight"};
-  }
-  return {.embedding = "model.embed_tokens.weight",
-          .final_norm = "model.norm.weight",
-          .head = "lm_head.weight"};
+  GlobalNames names;
+  const bool gguf = container == Container::kGguf;
+  names.embedding = gguf ? "token_embd.weight" : "model.embed_tokens.weight";
+  names.final_norm = gguf ? "output_norm" : "model.norm";
+  names.head = gguf ? "output.weight" : "lm_head.weight";
+  return names;
 }
 
 LayerNames LlamaLayerNames(Container container, int64_t layer) {
+  LayerNames names;
   if (container == Container::kGguf) {
     const std::string prefix = absl::StrCat("blk.", layer, ".");
-    return {.attention_norm = prefix + "attn_norm.weight",
-            .q = prefix + "attn_q",
-            .k = prefix + "attn_k",
-            .v = prefix + "attn_v",
-            .o = prefix + "attn_output",
-            .mlp_norm = prefix + "ffn_norm.weight",
-            .gate = prefix + "ffn_gate",
-            .up = prefix + "ffn_up",
-            .down = prefix + "ffn_down"};
+    names.attention_norm = prefix + "attn_norm";
+    names.q = prefix + "attn_q";
+    names.k = prefix + "attn_k";
+    names.v = prefix + "attn_v";
+    names.q_norm = prefix + "attn_q_norm";
+    names.k_norm = prefix + "attn_k_norm";
+    names.o = prefix + "attn_output";
+    names.mlp_norm = prefix + "ffn_norm";
+    names.gate = prefix + "ffn_gate";
+    names.up = prefix + "ffn_up";
+    names.down = prefix + "ffn_down";
+    return names;
   }
   const std::string prefix = absl::StrCat("model.layers.", layer, ".");
-  return {.attention_norm = prefix + "input_layernorm.weight",
-          .q = prefix + "self_attn.q_proj",
-          .k = prefix + "self_attn.k_proj",
-          .v = prefix + "self_attn.v_proj",
-          .o = prefix + "self_attn.o_proj",
-          .mlp_norm = prefix + "post_attention_layernorm.weight",
-          .gate = prefix + "mlp.gate_proj",
-          .up = prefix + "mlp.up_proj",
-          .down = prefix + "mlp.down_proj"};
+  names.attention_norm = prefix + "input_layernorm";
+  names.q = prefix + "self_attn.q_proj";
+  names.k = prefix + "self_attn.k_proj";
+  names.v = prefix + "self_attn.v_proj";
+  names.q_norm = prefix + "self_attn.q_norm";
+  names.k_norm = prefix + "self_attn.k_norm";
+  names.o = prefix + "self_attn.o_proj";
+  names.mlp_norm = prefix + "post_attention_layernorm";
+  names.gate = prefix + "mlp.gate_proj";
+  names.up = prefix + "mlp.up_proj";
+  names.down = prefix + "mlp.down_proj";
+  return names;
 }
 
 // Rope tables: GGUF's factors are part of the spec; old Hugging Face files store inv_freq, which
@@ -47,8 +51,6 @@ LayerNames LlamaLayerNames(Container container, int64_t layer) {
 bool LlamaIgnored(absl::string_view tensor) {
   return tensor == "rope_freqs.weight" || absl::EndsWith(tensor, ".rotary_emb.inv_freq");
 }
-
-}  // namespace
 
 const Family& LlamaFamily() {
   static constexpr Family kFamily{.name = "llama",

@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "model/spec/llama_shape.h"
+#include "model/spec/decoder_shape.h"
+#include "model/spec/gguf_keys.h"
+#include "model/spec/gguf_rope.h"
+#include "model/spec/hf_families.h"
 
 namespace shoal::model {
 namespace {
@@ -19,56 +20,13 @@ namespace {
 using gguf::GgufFile;
 
 constexpr int64_t kLayersMax = 4096;
-constexpr int64_t kSizeMax = int64_t{1} << 28;
-
-absl::Status OutOfRange(absl::string_view key, int64_t value, int64_t max) {
-  return absl::InvalidArgumentError(absl::StrCat(key, " is ", value, ", outside [1, ", max, "]"));
-}
-
-// A required size in [1, max].
-absl::StatusOr<int64_t> Size(const GgufFile& file, absl::string_view key, int64_t max = kSizeMax) {
-  SHOAL_ASSIGN_OR_RETURN(const int64_t value, file.GetInt(key));
-  if (value < 1 || value > max) return OutOfRange(key, value, max);
-  return value;
-}
-
-absl::StatusOr<int64_t> SizeOr(const GgufFile& file, absl::string_view key, int64_t fallback) {
-  return file.Find(key) == nullptr ? fallback : Size(file, key);
-}
-
-// A flag counts as 0 or 1.
-absl::StatusOr<double> NumberOr(const GgufFile& file, absl::string_view key, double fallback) {
-  const gguf::Value* value = file.Find(key);
-  if (value == nullptr) return fallback;
-  if (const bool* flag = std::get_if<bool>(value)) return *flag ? 1 : 0;
-  return file.GetDouble(key);
-}
-
-// A size that may be given per layer; all layers must agree.
-absl::StatusOr<int64_t> UniformSize(const GgufFile& file, absl::string_view key) {
-  const gguf::Value* value = file.Find(key);
-  const auto* list = value == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(value);
-  if (list == nullptr) return Size(file, key);
-  if (list->empty()) return absl::InvalidArgumentError(absl::StrCat(key, " is an empty list"));
-  for (const int64_t item : *list) {
-    if (item != list->front()) {
-      return absl::InvalidArgumentError(absl::StrCat(key, " differs between layers (",
-                                                     list->front(), " and ", item,
-                                                     "), which is not available yet"));
-    }
-  }
-  if (list->front() < 1 || list->front() > kSizeMax) {
-    return OutOfRange(key, list->front(), kSizeMax);
-  }
-  return list->front();
-}
 
 struct Neutral {
-  const char* key;  // after "llama."
-  double value;     // the only one that changes nothing
+  const char* name;  // without the architecture's prefix
+  double value;      // the only one that changes nothing
 };
 
-// Keys of other models of this architecture name: each changes the answer, none is supported.
+// Keys that change the answer and that no architecture without a reader for them supports.
 constexpr Neutral kNeutralOnly[] = {
     {"expert_count", 0},
     {"expert_used_count", 0},
@@ -83,104 +41,163 @@ constexpr Neutral kNeutralOnly[] = {
     {"embedding_scale", 0},
     {"use_parallel_residual", 0},
     {"attention.causal", 1},
-    {"rope.scaling.attn_factor", 1},
     {"rope.scale_linear", 1},
 };
 
-absl::Status RefuseUnsupported(const GgufFile& file) {
-  for (const Neutral& neutral : kNeutralOnly) {
-    const std::string key = absl::StrCat("llama.", neutral.key);
-    SHOAL_ASSIGN_OR_RETURN(const double value, NumberOr(file, key, neutral.value));
-    // A multiplier of 1 is as neutral as an absent one.
-    const bool multiplier =
-        absl::string_view(neutral.key).find("_scale") != absl::string_view::npos;
-    if (value == neutral.value || (multiplier && value == 1)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(key, " = ", value, " is not available yet (only ", neutral.value, ")"));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<float>> FreqFactors(const GgufFile& file) {
-  const gguf::TensorInfo* tensor = file.FindTensor("rope_freqs.weight");
-  if (tensor == nullptr) return std::vector<float>{};
-  if (tensor->type != static_cast<uint32_t>(gguf::TensorType::kF32) || tensor->shape.size() != 1) {
-    return absl::InvalidArgumentError("rope_freqs.weight is not a list of F32");
-  }
-  std::vector<float> factors(static_cast<size_t>(tensor->bytes) / sizeof(float));
-  std::memcpy(factors.data(), tensor->data, factors.size() * sizeof(float));
-  return factors;
-}
-
-absl::StatusOr<RopeSpec> ReadRope(const GgufFile& file, int64_t head_dim) {
-  RopeSpec rope;
-  rope.interleaved = true;  // the format stores q and k permuted for pairs (2i, 2i + 1)
-  SHOAL_ASSIGN_OR_RETURN(rope.rotary_dim, SizeOr(file, "llama.rope.dimension_count", head_dim));
-  SHOAL_ASSIGN_OR_RETURN(rope.theta, NumberOr(file, "llama.rope.freq_base", 10000));
-  SHOAL_ASSIGN_OR_RETURN(rope.freq_factors, FreqFactors(file));
-  if (file.Find("llama.rope.scaling.type") == nullptr) return rope;
-  SHOAL_ASSIGN_OR_RETURN(const std::string type, file.GetString("llama.rope.scaling.type"));
-  if (type == "none") return rope;
-  if (type != "linear") {
-    return absl::InvalidArgumentError(absl::StrCat("llama.rope.scaling.type = \"", type,
-                                                   "\" is not available yet (none, linear)"));
-  }
-  rope.kind = RopeKind::kLinear;
-  SHOAL_ASSIGN_OR_RETURN(rope.factor, file.GetDouble("llama.rope.scaling.factor"));
-  return rope;
-}
-
-absl::StatusOr<int64_t> HeadDim(const GgufFile& file, int64_t hidden, int64_t query_heads) {
-  const bool stated = file.Find("llama.attention.key_length") != nullptr;
+absl::StatusOr<int64_t> HeadDim(const GgufKeys& keys, int64_t hidden, int64_t query_heads) {
+  const bool stated = keys.Has("attention.key_length");
   if (!stated && hidden % query_heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "llama.embedding_length ", hidden, " is not a multiple of ", "llama.attention.head_count ",
-        query_heads, " and llama.attention.key_length is absent"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(keys.Key("embedding_length "), hidden, " is not a multiple of ",
+                     keys.Key("attention.head_count "), query_heads, " and ",
+                     keys.Key("attention.key_length"), " is absent"));
   }
   SHOAL_ASSIGN_OR_RETURN(const int64_t key_length,
-                         SizeOr(file, "llama.attention.key_length", hidden / query_heads));
+                         keys.SizeOr("attention.key_length", hidden / query_heads));
   SHOAL_ASSIGN_OR_RETURN(const int64_t value_length,
-                         SizeOr(file, "llama.attention.value_length", hidden / query_heads));
+                         keys.SizeOr("attention.value_length", hidden / query_heads));
   if (key_length != value_length) {
-    return absl::InvalidArgumentError(absl::StrCat("llama.attention.value_length ", value_length,
-                                                   " differs from llama.attention.key_length ",
-                                                   key_length, ", which is not available yet"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        keys.Key("attention.value_length "), value_length, " differs from ",
+        keys.Key("attention.key_length "), key_length, ", which is not available yet"));
   }
   return key_length;
 }
 
-absl::StatusOr<int64_t> VocabularySize(const GgufFile& file) {
-  if (file.Find("llama.vocab_size") != nullptr) return Size(file, "llama.vocab_size");
-  const gguf::TensorInfo* table = file.FindTensor("token_embd.weight");
+absl::StatusOr<int64_t> VocabularySize(const GgufKeys& keys) {
+  if (keys.Has("vocab_size")) return keys.Size("vocab_size");
+  const gguf::TensorInfo* table = keys.file().FindTensor("token_embd.weight");
   if (table == nullptr || table->shape.size() != 2) {
     return absl::InvalidArgumentError(
-        "llama.vocab_size is absent and token_embd.weight does not tell it");
+        absl::StrCat(keys.Key("vocab_size"), " is absent and token_embd.weight does not tell it"));
   }
   return table->shape[0];
 }
 
-absl::StatusOr<LlamaShape> ReadShape(const GgufFile& file) {
-  LlamaShape shape;
-  SHOAL_ASSIGN_OR_RETURN(shape.layers, Size(file, "llama.block_count", kLayersMax));
-  SHOAL_ASSIGN_OR_RETURN(shape.hidden, Size(file, "llama.embedding_length"));
-  SHOAL_ASSIGN_OR_RETURN(shape.intermediate, UniformSize(file, "llama.feed_forward_length"));
-  SHOAL_ASSIGN_OR_RETURN(shape.query_heads, UniformSize(file, "llama.attention.head_count"));
+absl::Status ReadSizes(const GgufKeys& keys, DecoderShape& shape) {
+  SHOAL_ASSIGN_OR_RETURN(shape.layers, keys.Size("block_count", kLayersMax));
+  SHOAL_ASSIGN_OR_RETURN(shape.hidden, keys.Size("embedding_length"));
+  SHOAL_ASSIGN_OR_RETURN(shape.intermediate, keys.UniformSize("feed_forward_length"));
+  SHOAL_ASSIGN_OR_RETURN(shape.query_heads, keys.UniformSize("attention.head_count"));
   shape.kv_heads = shape.query_heads;
-  if (file.Find("llama.attention.head_count_kv") != nullptr) {
-    SHOAL_ASSIGN_OR_RETURN(shape.kv_heads, UniformSize(file, "llama.attention.head_count_kv"));
+  if (keys.Has("attention.head_count_kv")) {
+    SHOAL_ASSIGN_OR_RETURN(shape.kv_heads, keys.UniformSize("attention.head_count_kv"));
   }
-  SHOAL_ASSIGN_OR_RETURN(shape.head_dim, HeadDim(file, shape.hidden, shape.query_heads));
-  SHOAL_ASSIGN_OR_RETURN(shape.context, Size(file, "llama.context_length"));
-  SHOAL_ASSIGN_OR_RETURN(shape.norm_eps, file.GetDouble("llama.attention.layer_norm_rms_epsilon"));
-  SHOAL_ASSIGN_OR_RETURN(shape.vocab_size, VocabularySize(file));
-  SHOAL_ASSIGN_OR_RETURN(shape.rope, ReadRope(file, shape.head_dim));
-  shape.attention_bias = file.FindTensor("blk.0.attn_q.bias") != nullptr;
-  shape.out_bias = file.FindTensor("blk.0.attn_output.bias") != nullptr;
-  shape.mlp_bias = file.FindTensor("blk.0.ffn_down.bias") != nullptr;
-  shape.tied_head = file.FindTensor("output.weight") == nullptr;
-  const auto name = file.GetString("general.name");
+  SHOAL_ASSIGN_OR_RETURN(shape.head_dim, HeadDim(keys, shape.hidden, shape.query_heads));
+  SHOAL_ASSIGN_OR_RETURN(shape.context, keys.Size("context_length"));
+  SHOAL_ASSIGN_OR_RETURN(shape.vocab_size, VocabularySize(keys));
+  shape.tied_head = !keys.HasTensor("output.weight");
+  const auto name = keys.file().GetString("general.name");
   if (name.ok()) shape.name = *name;
-  return shape;
+  return absl::OkStatus();
+}
+
+absl::Status ReadWindow(const GgufKeys& keys, DecoderShape& shape) {
+  SHOAL_ASSIGN_OR_RETURN(const double window, keys.NumberOr("attention.sliding_window", 0));
+  if (window == 0) return absl::OkStatus();
+  SHOAL_ASSIGN_OR_RETURN(shape.window, keys.Size("attention.sliding_window"));
+  return absl::OkStatus();
+}
+
+// What the Llama-like architectures share; `interleaved` as ReadGgufRope says.
+absl::Status ReadCommon(const GgufKeys& keys, bool interleaved, DecoderShape& shape) {
+  SHOAL_RETURN_IF_ERROR(ReadSizes(keys, shape));
+  SHOAL_ASSIGN_OR_RETURN(shape.norm_eps, keys.Number("attention.layer_norm_rms_epsilon"));
+  SHOAL_ASSIGN_OR_RETURN(shape.rope,
+                         ReadGgufRope(keys, shape.head_dim, shape.context, interleaved));
+  shape.attention_bias =
+      keys.HasTensor("blk.0.attn_q.bias") || keys.HasTensor("blk.0.attn_qkv.bias");
+  shape.out_bias = keys.HasTensor("blk.0.attn_output.bias");
+  shape.mlp_bias = keys.HasTensor("blk.0.ffn_down.bias");
+  return absl::OkStatus();
+}
+
+// Also Mistral's; its window is that of all layers.
+absl::Status ReadLlama(const GgufKeys& keys, DecoderShape& shape) {
+  SHOAL_RETURN_IF_ERROR(ReadWindow(keys, shape));
+  return ReadCommon(keys, /*interleaved=*/true, shape);
+}
+
+absl::Status ReadQwen2(const GgufKeys& keys, DecoderShape& shape) {
+  return ReadCommon(keys, /*interleaved=*/false, shape);
+}
+
+absl::Status ReadQwen3(const GgufKeys& keys, DecoderShape& shape) {
+  shape.qk_norm = true;
+  return ReadCommon(keys, /*interleaved=*/false, shape);
+}
+
+absl::Status ReadPhi3(const GgufKeys& keys, DecoderShape& shape) {
+  SHOAL_RETURN_IF_ERROR(ReadWindow(keys, shape));
+  return ReadCommon(keys, /*interleaved=*/false, shape);
+}
+
+// The format leaves to the reader what the family fixes: every sixth layer attends to everything,
+// the others rotate with base 10000 unscaled, and the largest model divides by hidden / heads.
+absl::Status ReadGemma3(const GgufKeys& keys, DecoderShape& shape) {
+  constexpr int64_t kLayersOfTheLargest = 62;
+  SHOAL_RETURN_IF_ERROR(ReadCommon(keys, /*interleaved=*/false, shape));
+  shape.window = 0;
+  SHOAL_ASSIGN_OR_RETURN(shape.window, keys.Size("attention.sliding_window"));
+  SHOAL_ASSIGN_OR_RETURN(const int64_t period, keys.SizeOr("attention.sliding_window_pattern", 6));
+  for (int64_t i = 0; i < shape.layers; ++i) shape.slides.push_back((i + 1) % period != 0);
+  if (!keys.Has("rope.freq_base")) shape.rope.theta = 1e6;
+  shape.has_local_rope = true;
+  shape.local_rope = RopeSpec{.kind = RopeKind::kPlain, .rotary_dim = shape.rope.rotary_dim};
+  SHOAL_ASSIGN_OR_RETURN(shape.local_rope.theta, keys.NumberOr("rope.freq_base_swa", 10000));
+  const int64_t divisor =
+      shape.layers == kLayersOfTheLargest ? shape.hidden / shape.query_heads : shape.head_dim;
+  shape.attention_scale = 1.0 / std::sqrt(static_cast<double>(divisor));
+  SHOAL_ASSIGN_OR_RETURN(const double softcap, keys.NumberOr("attn_logit_softcapping", 0));
+  SHOAL_ASSIGN_OR_RETURN(const double final_softcap, keys.NumberOr("final_logit_softcapping", 0));
+  shape.softcap = static_cast<float>(softcap);
+  shape.final_softcap = static_cast<float>(final_softcap);
+  shape.activation = MlpActivation::kGeluTanh;
+  shape.qk_norm = true;
+  shape.post_norms = true;  // the file's weights are 1 + w already
+  shape.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(shape.hidden)));
+  return absl::OkStatus();
+}
+
+absl::Status ReadBloom(const GgufKeys& keys, DecoderShape& shape) {
+  SHOAL_RETURN_IF_ERROR(ReadSizes(keys, shape));
+  SHOAL_ASSIGN_OR_RETURN(shape.norm_eps, keys.Number("attention.layer_norm_epsilon"));
+  SetBloom(shape);
+  return absl::OkStatus();
+}
+
+struct GgufFamily {
+  const char* architecture;  // and the family's name
+  absl::Status (*read)(const GgufKeys& keys, DecoderShape& shape);
+  std::vector<absl::string_view> reads;  // of kNeutralOnly
+};
+
+const std::vector<GgufFamily>& GgufFamilies() {
+  static const auto* const kFamilies = new std::vector<GgufFamily>{
+      {"llama", ReadLlama, {"attention.sliding_window"}},
+      {"qwen2", ReadQwen2, {}},
+      {"qwen3", ReadQwen3, {}},
+      {"phi3", ReadPhi3, {"attention.sliding_window"}},
+      {"gemma3",
+       ReadGemma3,
+       {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping"}},
+      {"bloom", ReadBloom, {}},
+  };
+  return *kFamilies;
+}
+
+absl::Status RefuseUnsupported(const GgufKeys& keys, const GgufFamily& family) {
+  for (const Neutral& neutral : kNeutralOnly) {
+    const absl::string_view name = neutral.name;
+    if (std::find(family.reads.begin(), family.reads.end(), name) != family.reads.end()) continue;
+    SHOAL_ASSIGN_OR_RETURN(const double value, keys.NumberOr(name, neutral.value));
+    // A multiplier of 1 is as neutral as an absent one.
+    const bool multiplier = name.find("_scale") != absl::string_view::npos;
+    if (value == neutral.value || (multiplier && value == 1)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        keys.Key(name), " = ", value, " is not available yet (only ", neutral.value, ")"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int32_t> TokenOr(const GgufFile& file, absl::string_view key, int64_t vocab_size) {
@@ -195,13 +212,20 @@ absl::StatusOr<int32_t> TokenOr(const GgufFile& file, absl::string_view key, int
 
 absl::StatusOr<ModelSpec> ReadSpec(const GgufFile& file) {
   SHOAL_ASSIGN_OR_RETURN(const std::string architecture, file.GetString("general.architecture"));
-  if (architecture != "llama") {
+  const std::vector<GgufFamily>& families = GgufFamilies();
+  const auto family = std::find_if(families.begin(), families.end(), [&](const GgufFamily& row) {
+    return row.architecture == architecture;
+  });
+  if (family == families.end()) {
     return absl::InvalidArgumentError(absl::StrCat("general.architecture is \"", architecture,
-                                                   "\"; built families: ", kBuiltFamilies));
+                                                   "\"; built families: ", BuiltFamilies()));
   }
-  SHOAL_RETURN_IF_ERROR(RefuseUnsupported(file));
-  SHOAL_ASSIGN_OR_RETURN(const LlamaShape shape, ReadShape(file));
-  ModelSpec spec = MakeLlamaSpec(shape);
+  const GgufKeys keys(file, architecture);
+  SHOAL_RETURN_IF_ERROR(RefuseUnsupported(keys, *family));
+  DecoderShape shape;
+  shape.family = architecture;
+  SHOAL_RETURN_IF_ERROR(family->read(keys, shape));
+  ModelSpec spec = MakeSpec(shape);
   SHOAL_ASSIGN_OR_RETURN(spec.bos_token,
                          TokenOr(file, "tokenizer.ggml.bos_token_id", spec.vocab_size));
   for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",

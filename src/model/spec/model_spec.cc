@@ -27,6 +27,27 @@ absl::Status Positive(absl::string_view what, double value) {
   return absl::InvalidArgumentError(absl::StrCat(what, " is ", value, ", not a positive number"));
 }
 
+absl::Status ValidateYarn(const RopeSpec& rope) {
+  SHOAL_RETURN_IF_ERROR(InRange("rope original context", rope.original_context, kContextMax));
+  SHOAL_RETURN_IF_ERROR(Positive("rope beta_fast", rope.beta_fast));
+  SHOAL_RETURN_IF_ERROR(Positive("rope beta_slow", rope.beta_slow));
+  if (rope.theta > 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("rope theta is ", rope.theta, ", but yarn needs one above 1"));
+}
+
+// Empty, or one per rotated pair.
+absl::Status ValidateFactors(const std::vector<float>& factors, int64_t pairs) {
+  if (!factors.empty() && static_cast<int64_t>(factors.size()) != pairs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rope has ", factors.size(), " frequency factors, but ", pairs, " rotated pairs"));
+  }
+  for (const float factor : factors) {
+    SHOAL_RETURN_IF_ERROR(Positive("a rope frequency factor", factor));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateRope(const RopeSpec& rope, int64_t head_dim) {
   if (rope.kind == RopeKind::kNone) return absl::OkStatus();
   SHOAL_RETURN_IF_ERROR(InRange("rope dimensions", rope.rotary_dim, head_dim));
@@ -46,16 +67,12 @@ absl::Status ValidateRope(const RopeSpec& rope, int64_t head_dim) {
     }
     SHOAL_RETURN_IF_ERROR(InRange("rope original context", rope.original_context, kContextMax));
   }
-  if (!rope.freq_factors.empty() &&
-      static_cast<int64_t>(rope.freq_factors.size()) != rope.rotary_dim / 2) {
-    return absl::InvalidArgumentError(absl::StrCat("rope has ", rope.freq_factors.size(),
-                                                   " frequency factors, but ", rope.rotary_dim / 2,
-                                                   " rotated pairs"));
-  }
-  for (const float factor : rope.freq_factors) {
-    SHOAL_RETURN_IF_ERROR(Positive("a rope frequency factor", factor));
-  }
-  return absl::OkStatus();
+  if (rope.kind == RopeKind::kYarn) SHOAL_RETURN_IF_ERROR(ValidateYarn(rope));
+  SHOAL_RETURN_IF_ERROR(Positive("rope magnitude", rope.magnitude));
+  SHOAL_RETURN_IF_ERROR(ValidateFactors(rope.freq_factors, rope.rotary_dim / 2));
+  if (rope.long_freq_factors.empty()) return absl::OkStatus();
+  SHOAL_RETURN_IF_ERROR(InRange("rope original context", rope.original_context, kContextMax));
+  return ValidateFactors(rope.long_freq_factors, rope.rotary_dim / 2);
 }
 
 absl::Status ValidateAttention(const AttentionSpec& attention) {
@@ -76,6 +93,9 @@ absl::Status ValidateAttention(const AttentionSpec& attention) {
     return absl::InvalidArgumentError(
         absl::StrCat("attention softcap is ", attention.softcap, ", not 0 or above"));
   }
+  if (attention.alibi && attention.rope.kind != RopeKind::kNone) {
+    return absl::InvalidArgumentError("attention has both ALiBi and rotary embeddings");
+  }
   return ValidateRope(attention.rope, attention.head_dim);
 }
 
@@ -83,6 +103,9 @@ absl::Status ValidateLayer(const ModelSpec& spec, size_t index) {
   const LayerSpec& layer = spec.layers[index];
   SHOAL_RETURN_IF_ERROR(ValidateAttention(layer.attention));
   SHOAL_RETURN_IF_ERROR(InRange("MLP width", layer.mlp.intermediate, kWidthMax * 16));
+  if (!layer.mlp.gated && layer.mlp.activation != MlpActivation::kGeluTanh) {
+    return absl::InvalidArgumentError("an MLP without a gate must use GELU");
+  }
   if (layer.kv_group < 0 || static_cast<size_t>(layer.kv_group) >= spec.kv_groups.size()) {
     return absl::InvalidArgumentError(absl::StrCat("KV group ", layer.kv_group, " does not exist"));
   }
@@ -123,13 +146,36 @@ int64_t ModelSpec::KvBytesPerToken(int64_t element_bytes) const {
   return elements * element_bytes;
 }
 
+std::vector<float> AlibiSlopes(int64_t heads) {
+  int64_t power = 1;
+  while (power * 2 <= heads) power *= 2;
+  const auto slope = [](int64_t i, int64_t n) {
+    // Extended precision has one code path for all CPUs; see MakeRopeTable.
+    const long double exponent = -8.0L * static_cast<long double>(i) / static_cast<long double>(n);
+    return static_cast<float>(std::pow(2.0L, exponent));
+  };
+  std::vector<float> slopes;
+  for (int64_t i = 1; i <= power; ++i) slopes.push_back(slope(i, power));
+  for (int64_t i = 1; static_cast<int64_t>(slopes.size()) < heads; i += 2) {
+    slopes.push_back(slope(i, 2 * power));
+  }
+  return slopes;
+}
+
 absl::Status Validate(const ModelSpec& spec) {
   if (spec.family.empty()) return absl::InvalidArgumentError("the model family is not named");
   SHOAL_RETURN_IF_ERROR(InRange("vocabulary size", spec.vocab_size, kVocabularyMax));
   SHOAL_RETURN_IF_ERROR(InRange("hidden size", spec.hidden, kWidthMax));
   SHOAL_RETURN_IF_ERROR(InRange("context", spec.context, kContextMax));
-  SHOAL_RETURN_IF_ERROR(Positive("norm epsilon", spec.norm_eps));
+  SHOAL_RETURN_IF_ERROR(Positive("norm epsilon", spec.norm.eps));
   SHOAL_RETURN_IF_ERROR(Positive("embedding scale", spec.embedding_scale));
+  if (!std::isfinite(spec.norm.offset)) {
+    return absl::InvalidArgumentError("the norm offset is not a finite number");
+  }
+  if (!std::isfinite(spec.final_softcap) || spec.final_softcap < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("final softcap is ", spec.final_softcap, ", not 0 or above"));
+  }
   if (spec.layers.empty() || spec.layers.size() > kLayersMax) {
     return absl::InvalidArgumentError(absl::StrCat("the number of layers is ", spec.layers.size(),
                                                    ", outside [1, ", kLayersMax, "]"));

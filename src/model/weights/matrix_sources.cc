@@ -2,7 +2,6 @@
 #include "model/weights/matrix_sources.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -16,17 +15,18 @@ namespace {
 using kernels::MatrixSource;
 using kernels::WeightFormat;
 
-MatrixSource Stack(std::string name, std::initializer_list<const LinearWeights*> parts,
-                   kernels::LeafPlan leaves, const NumericsOptions& numerics) {
+MatrixSource Prepare(std::string name, const LinearWeights& linear, kernels::LeafPlan leaves,
+                     const NumericsOptions& numerics) {
   MatrixSource source;
   source.name = std::move(name);
+  source.parts = linear.parts;
   source.leaves = std::move(leaves);
   source.activation = kernels::Activation::kF32;
-  for (const LinearWeights* part : parts) {
-    source.parts.push_back(part->weight);
-    if (kernels::IsBlockQuantised(part->weight.format)) source.activation = numerics.activation;
-    if (!part->bias.has_value()) continue;
-    const std::vector<float> bias = ReadVector(*part->bias);
+  for (const kernels::WeightView& part : linear.parts) {
+    if (kernels::IsBlockQuantised(part.format)) source.activation = numerics.activation;
+  }
+  for (const kernels::WeightView& part : linear.bias) {
+    const std::vector<float> bias = ReadVector(part);
     source.bias.insert(source.bias.end(), bias.begin(), bias.end());
   }
   return source;
@@ -52,26 +52,25 @@ LayerSources MakeLayerSources(const ModelSpec& spec, const LayerWeights& weights
   const AttentionSpec& attention = spec.layers[layer].attention;
   const std::string prefix = absl::StrCat("layer ", layer, " ");
   LayerSources sources;
-  sources.qkv = Stack(prefix + "qkv", {&weights.q, &weights.k, &weights.v},
-                      kernels::SingleLeaf(spec.hidden), numerics);
-  sources.out = Stack(prefix + "attention output", {&weights.o},
-                      AttentionOutputLeaves(weights.o.weight.format, attention.query_heads,
-                                            attention.head_dim, numerics.shards),
-                      numerics);
-  sources.gate_up = Stack(prefix + "gate and up", {&weights.gate, &weights.up},
-                          kernels::SingleLeaf(spec.hidden), numerics);
-  sources.down = Stack(prefix + "down", {&weights.down},
-                       MlpDownLeaves(weights.down.weight.format,
-                                     spec.layers[layer].mlp.intermediate, numerics.shards),
-                       numerics);
+  sources.qkv = Prepare(prefix + "qkv", weights.qkv, kernels::SingleLeaf(spec.hidden), numerics);
+  sources.out = Prepare(prefix + "attention output", weights.o,
+                        AttentionOutputLeaves(weights.o.parts[0].format, attention.query_heads,
+                                              attention.head_dim, numerics.shards),
+                        numerics);
+  sources.gate_up =
+      Prepare(prefix + "gate and up", weights.gate_up, kernels::SingleLeaf(spec.hidden), numerics);
+  sources.down = Prepare(prefix + "down", weights.down,
+                         MlpDownLeaves(weights.down.parts[0].format,
+                                       spec.layers[layer].mlp.intermediate, numerics.shards),
+                         numerics);
   return sources;
 }
 
 MatrixSource MakeHeadSource(const ModelWeights& weights, const NumericsOptions& numerics) {
-  const LinearWeights head{.weight = weights.head, .bias = std::nullopt};
+  const LinearWeights head{.parts = {weights.head}, .bias = {}};
   NumericsOptions floats = numerics;
   floats.activation = kernels::Activation::kF32;
-  return Stack("head", {&head}, kernels::SingleLeaf(weights.head.cols), floats);
+  return Prepare("head", head, kernels::SingleLeaf(weights.head.cols), floats);
 }
 
 }  // namespace shoal::model

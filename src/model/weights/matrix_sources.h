@@ -15,7 +15,7 @@ namespace shoal::model {
 struct LayerSources {
   kernels::MatrixSource qkv;      // q, k, v stacked; one leaf
   kernels::MatrixSource out;      // row-parallel: leaves of whole query heads
-  kernels::MatrixSource gate_up;  // gate, then up; one leaf
+  kernels::MatrixSource gate_up;  // gate, then up, or up alone; one leaf
   kernels::MatrixSource down;     // row-parallel
 };
 

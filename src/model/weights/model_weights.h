@@ -14,23 +14,40 @@
 
 namespace shoal::model {
 
+// A matrix as its parts, stacked by rows; a tensor that holds several matrices gives views of its
+// rows.
 struct LinearWeights {
-  kernels::WeightView weight;
-  std::optional<kernels::WeightView> bias;  // [1, rows]
+  std::vector<kernels::WeightView> parts;
+  std::vector<kernels::WeightView> bias;  // [1, n] each, in the order of the parts; or none
 };
 
+struct NormWeights {
+  kernels::WeightView weight;               // [1, n]
+  std::optional<kernels::WeightView> bias;  // [1, n]
+};
+
+// What the spec lacks is absent or has no parts.
 struct LayerWeights {
-  kernels::WeightView attention_norm;  // [1, hidden]
-  LinearWeights q, k, v, o;
-  kernels::WeightView mlp_norm;  // [1, hidden]
-  LinearWeights gate, up, down;
+  NormWeights attention_norm;
+  LinearWeights qkv;                          // q, k, v
+  std::optional<NormWeights> q_norm, k_norm;  // [1, head_dim]
+  LinearWeights o;
+  std::optional<NormWeights> post_attention_norm;
+  NormWeights mlp_norm;
+  LinearWeights gate_up;  // gate, up; or up alone
+  LinearWeights down;
+  std::optional<NormWeights> post_mlp_norm;
+
+  // All norms there are.
+  std::vector<const NormWeights*> norms() const;
 };
 
 struct ModelWeights {
   kernels::WeightView embedding;
+  std::optional<NormWeights> embedding_norm;
   std::vector<LayerWeights> layers;
-  kernels::WeightView final_norm;  // [1, hidden]
-  kernels::WeightView head;        // the embedding's own view when tied
+  NormWeights final_norm;
+  kernels::WeightView head;  // the embedding's own view when tied
 };
 
 // Finds every tensor the spec needs and checks its type and shape; a tensor that is missing, of

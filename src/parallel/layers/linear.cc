@@ -36,6 +36,13 @@ absl::StatusOr<RowLinear> RowLinear::Create(kernels::Backend& backend, Communica
   return RowLinear(backend, group, *std::move(weight));
 }
 
+absl::Status RowLinear::Apply(kernels::Stream& stream, const kernels::Tensor& in,
+                              const kernels::Tensor& out) const {
+  SHOAL_CHECK(group_->size() == 1);
+  backend_->dense().MatMul(stream, in, *weight_, out);
+  return absl::OkStatus();
+}
+
 absl::Status RowLinear::ApplyAdd(kernels::Stream& stream, const kernels::Tensor& in,
                                  const kernels::Tensor& residual) const {
   // All leaves are here, so the tree is finished here. (Create has refused other groups.)

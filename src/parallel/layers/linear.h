@@ -42,6 +42,10 @@ class RowLinear {
   // `source` is the whole matrix with the leaves of the whole K; the rank keeps its leaves.
   static absl::StatusOr<RowLinear> Create(kernels::Backend& backend, Communicator& group,
                                           const kernels::MatrixSource& source);
+  // out [R, N] = in [R, inputs()] * W^T + bias, the same on every rank. Fails when the exchange
+  // does.
+  absl::Status Apply(kernels::Stream& stream, const kernels::Tensor& in,
+                     const kernels::Tensor& out) const;
   // residual [R, N] += in [R, inputs()] * W^T + bias, the same on every rank. Fails when the
   // exchange does.
   absl::Status ApplyAdd(kernels::Stream& stream, const kernels::Tensor& in,

@@ -216,6 +216,8 @@ void CpuAttentionOps::PagedAttention(Stream& stream, const AttentionBatch& batch
   SHOAL_CHECK(shape.kv_heads == pool.layout.kv_heads && shape.head_dim == pool.layout.head_dim);
   SHOAL_CHECK(q.dim(1) == shape.query_heads * shape.head_dim && out.dim(1) == q.dim(1));
   SHOAL_CHECK(q.dim(0) >= batch.rows && out.dim(0) >= batch.rows);
+  SHOAL_CHECK(shape.slopes.empty() ||
+              static_cast<int64_t>(shape.slopes.size()) == shape.query_heads);
   attention_counters.Count(isa_);
   CpuStream& cpu = CpuStream::From(stream);
   const AttentionCall call{

@@ -164,7 +164,16 @@ inline void ProductOfColumns(int rows, const float* const* a, int64_t begin, int
   }
 }
 
-// Scales, caps and masks the scores of one row in place; the maximum of them and `maximum`.
+// The slots of a tile as numbers.
+struct SlotNumbers {
+  alignas(64) float value[kTileTokens];
+  constexpr SlotNumbers() : value() {
+    for (int i = 0; i < kTileTokens; ++i) value[i] = static_cast<float>(i);
+  }
+};
+inline constexpr SlotNumbers kSlotNumbers;
+
+// Scales, biases, caps and masks the scores of one row in place; the maximum of them and `maximum`.
 template <class V>
 inline float PrepareScores(const AttendTileArgs& args, int row, float maximum, float* scores) {
   const V scale = V::Set(args.scale);
@@ -174,6 +183,10 @@ inline float PrepareScores(const AttendTileArgs& args, int row, float maximum, f
   V highest = V::Set(maximum);
   for (int j = 0; j < kTileTokens; j += 16) {
     V score = Mul(V::Load(scores + j), scale);
+    if (args.alibi) {
+      const V distance = Add(V::Load(kSlotNumbers.value + j), V::Set(args.distance[row]));
+      score = Fma(V::Set(args.slope[row]), distance, score);
+    }
     if (args.softcap != 0) {
       const V cap = V::Set(args.softcap);
       score = Mul(cap, Tanh(Div(score, cap)));

@@ -72,7 +72,8 @@ void AttendRows(const AttentionCall& call, const RowBlock& block, int64_t tile_s
                       .head_dim = call.head_dim(),
                       .padded_dim = call.padded_dim(),
                       .scale = call.shape->scale,
-                      .softcap = call.shape->softcap};
+                      .softcap = call.shape->softcap,
+                      .alibi = !call.shape->slopes.empty()};
   const int64_t end = tokens.end * block.heads;
   for (int64_t row = tokens.begin * block.heads; row < end; row += kAttendRows) {
     args.rows = static_cast<int>(std::min<int64_t>(kAttendRows, end - row));
@@ -86,6 +87,10 @@ void AttendRows(const AttentionCall& call, const RowBlock& block, int64_t tile_s
       args.begin[r] = static_cast<int>(
           std::max<int64_t>(0, FirstVisible(position, call.shape->window) - tile_start));
       args.end[r] = static_cast<int>(std::min<int64_t>(kTileTokens, position - tile_start + 1));
+      if (args.alibi) {
+        args.slope[r] = call.shape->slopes[static_cast<size_t>(head)];
+        args.distance[r] = static_cast<float>(tile_start - position);
+      }
     }
     call.kernels->attend_tile(args);
   }

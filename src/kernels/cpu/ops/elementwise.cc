@@ -13,6 +13,10 @@ namespace {
 SHOAL_OP_COUNTERS(rms_norm_counters, "rms_norm");
 SHOAL_OP_COUNTERS(rope_counters, "rope");
 SHOAL_OP_COUNTERS(silu_mul_counters, "silu_mul");
+SHOAL_OP_COUNTERS(layer_norm_counters, "layer_norm");
+SHOAL_OP_COUNTERS(gelu_mul_counters, "gelu_mul");
+SHOAL_OP_COUNTERS(gelu_counters, "gelu");
+SHOAL_OP_COUNTERS(softcap_counters, "softcap");
 SHOAL_OP_COUNTERS(add_counters, "add");
 
 // Elements that one task should touch, so that its cost outweighs handing it to a thread.
@@ -57,6 +61,22 @@ void RmsNorm(CpuStream& stream, const Tensor& x, std::span<const float> weight, 
   const OpKernels& kernels = OpKernelsFor(stream.isa());
   ForRows(stream, x.dim(0), n, [&](int64_t row) {
     kernels.rms_norm(x.Row<float>(row), weight.data(), eps, n, out.Row<float>(row));
+  });
+}
+
+void LayerNorm(CpuStream& stream, const Tensor& x, std::span<const float> weight,
+               std::span<const float> bias, float eps, const Tensor& out) {
+  CheckMatrix(x);
+  CheckMatrix(out);
+  const int64_t n = x.dim(1);
+  SHOAL_CHECK(static_cast<int64_t>(weight.size()) == n);
+  SHOAL_CHECK(bias.empty() || bias.size() == weight.size());
+  SHOAL_CHECK(out.dim(0) == x.dim(0) && out.dim(1) == n);
+  layer_norm_counters.Count(stream.isa());
+  const OpKernels& kernels = OpKernelsFor(stream.isa());
+  const float* shift = bias.empty() ? nullptr : bias.data();
+  ForRows(stream, x.dim(0), n, [&](int64_t row) {
+    kernels.layer_norm(x.Row<float>(row), weight.data(), shift, eps, n, out.Row<float>(row));
   });
 }
 
@@ -115,6 +135,36 @@ void SiluMul(CpuStream& stream, const Tensor& gate_up, const Tensor& out) {
     const float* gate = gate_up.Row<float>(row);
     kernels.silu_mul(gate, gate + n, n, out.Row<float>(row));
   });
+}
+
+void GeluMul(CpuStream& stream, const Tensor& gate_up, const Tensor& out) {
+  CheckMatrix(gate_up);
+  CheckMatrix(out);
+  const int64_t n = out.dim(1);
+  SHOAL_CHECK(gate_up.dim(1) == 2 * n && gate_up.dim(0) == out.dim(0));
+  gelu_mul_counters.Count(stream.isa());
+  const OpKernels& kernels = OpKernelsFor(stream.isa());
+  ForRows(stream, out.dim(0), 4 * n, [&](int64_t row) {
+    const float* gate = gate_up.Row<float>(row);
+    kernels.gelu_mul(gate, gate + n, n, out.Row<float>(row));
+  });
+}
+
+void Gelu(CpuStream& stream, const Tensor& x) {
+  CheckMatrix(x);
+  gelu_counters.Count(stream.isa());
+  const OpKernels& kernels = OpKernelsFor(stream.isa());
+  ForRows(stream, x.dim(0), 4 * x.dim(1),
+          [&](int64_t row) { kernels.gelu(x.dim(1), x.Row<float>(row)); });
+}
+
+void Softcap(CpuStream& stream, float cap, const Tensor& x) {
+  CheckMatrix(x);
+  SHOAL_CHECK(cap > 0);
+  softcap_counters.Count(stream.isa());
+  const OpKernels& kernels = OpKernelsFor(stream.isa());
+  ForRows(stream, x.dim(0), 4 * x.dim(1),
+          [&](int64_t row) { kernels.softcap(cap, x.dim(1), x.Row<float>(row)); });
 }
 
 void Add(CpuStream& stream, const Tensor& y, const Tensor& x) {

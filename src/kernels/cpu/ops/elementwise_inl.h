@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms, SiLU, addition and rotary embedding of one row over a vector type; the definitions are in
-// op_kernels.h.
+// Norms, activations, addition and rotary embedding of one row over a vector type; the definitions
+// are in op_kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +56,58 @@ void RmsNormKernel(const float* x, const float* weight, float eps, int64_t n, fl
   ForVectors(n, [&](int64_t i, int count) {
     const V scaled = Mul(LoadUpTo<V>(x + i, count), scale);
     StoreUpTo(Mul(scaled, LoadUpTo<V>(weight + i, count)), out + i, count);
+  });
+}
+
+template <class V>
+void LayerNormKernel(const float* x, const float* weight, const float* bias, float eps, int64_t n,
+                     float* out) {
+  const V zero = V::Set(0.0F);
+  V sum = zero;
+  ForVectors(n, [&](int64_t i, int count) { sum = Add(sum, LoadUpTo<V>(x + i, count)); });
+  const V mean = V::Set(ReduceAdd(sum) / static_cast<float>(n));
+  V squares = zero;
+  ForVectors(n, [&](int64_t i, int count) {
+    // Lanes past the row's end hold 0, which is not at the mean.
+    const V centred = SelectRange(Sub(LoadUpTo<V>(x + i, count), mean), 0, count, zero);
+    squares = Fma(centred, centred, squares);
+  });
+  const float variance = ReduceAdd(squares) / static_cast<float>(n);
+  const V scale = V::Set(1.0F / __builtin_sqrtf(variance + eps));
+  ForVectors(n, [&](int64_t i, int count) {
+    const V scaled = Mul(Sub(LoadUpTo<V>(x + i, count), mean), scale);
+    const V shift = bias == nullptr ? zero : LoadUpTo<V>(bias + i, count);
+    StoreUpTo(Fma(scaled, LoadUpTo<V>(weight + i, count), shift), out + i, count);
+  });
+}
+
+// 0.5 * (1 + tanh(t)) is sigmoid(2 t), without the cancellation.
+template <class V>
+inline V GeluTanh(V g) {
+  const V cubic = Fma(Mul(V::Set(0.044715F), g), g, V::Set(1.0F));
+  return Mul(g, Sigmoid(Mul(Mul(g, V::Set(1.59576912F)), cubic)));  // 2 * sqrt(2 / pi)
+}
+
+template <class V>
+void GeluMulKernel(const float* gate, const float* up, int64_t n, float* out) {
+  ForVectors(n, [&](int64_t i, int count) {
+    const V gelu = GeluTanh(LoadUpTo<V>(gate + i, count));
+    StoreUpTo(Mul(gelu, LoadUpTo<V>(up + i, count)), out + i, count);
+  });
+}
+
+template <class V>
+void GeluKernel(int64_t n, float* x) {
+  ForVectors(n, [&](int64_t i, int count) {
+    StoreUpTo(GeluTanh(LoadUpTo<V>(x + i, count)), x + i, count);
+  });
+}
+
+template <class V>
+void SoftcapKernel(float cap, int64_t n, float* x) {
+  const V limit = V::Set(cap);
+  ForVectors(n, [&](int64_t i, int count) {
+    StoreUpTo(Mul(limit, Tanh(Div(LoadUpTo<V>(x + i, count), limit))), x + i, count);
   });
 }
 

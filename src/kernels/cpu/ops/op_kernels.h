@@ -37,11 +37,15 @@ struct AttendTileArgs {
   int64_t padded_dim = 0;
   float scale = 1;
   float softcap = 0;
+  bool alibi = false;
   int rows = 0;
   const float* query[kAttendRows] = {};
   float* state[kAttendRows] = {};
   int begin[kAttendRows] = {};  // row r sees slots [begin, end); begin < end <= kTileTokens
   int end[kAttendRows] = {};
+  // With alibi: the row's slope, and the position of slot 0 less the row's, exact in float.
+  float slope[kAttendRows] = {};
+  float distance[kAttendRows] = {};
 };
 
 struct OpKernels {
@@ -51,8 +55,20 @@ struct OpKernels {
   void (*tanh_row)(const float* x, int64_t n, float* out);
   // s = sum of x^2 in lanes (fma); out = (x * (1 / sqrt(s / n + eps))) * weight. out may be x.
   void (*rms_norm)(const float* x, const float* weight, float eps, int64_t n, float* out);
+  // mean = (sum of x in lanes) / n; d = x - mean; s = sum of d^2 in lanes (fma);
+  // out = fma(d * (1 / sqrt(s / n + eps)), weight, bias); bias may be null: +0. out may be x.
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, int64_t n,
+                     float* out);
   // e = exp(-|g|); out = (g * ((g < 0 ? e : 1) / (1 + e))) * up.
   void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);
+  // gelu(g) = g * sigmoid(t), t = (g * 1.59576912) * fma(0.044715 * g, g, 1), sigmoid as in
+  // silu_mul.
+  // out = gelu(gate) * up.
+  void (*gelu_mul)(const float* gate, const float* up, int64_t n, float* out);
+  // x = gelu(x).
+  void (*gelu)(int64_t n, float* x);
+  // x = cap * tanh(x / cap).
+  void (*softcap)(float cap, int64_t n, float* x);
   // x = x + y.
   void (*add)(const float* y, int64_t n, float* x);
   // The angle position * inv_freq[i], its cosine and sine and their product with magnitude in
@@ -75,10 +91,11 @@ struct OpKernels {
   void (*load_values)(const void* span, bool half, int64_t head_dim, int valid, float* tile);
   // Empties a state, total included.
   void (*reset_state)(int64_t padded_dim, float* state);
-  // Per row: s_j = sum over dims ascending of fma(q_d, k_dj, s), from 0; s_j = s_j * scale, capped
-  // as softcap * tanh(s_j / softcap) if set; m' = max(m, all seen s_j); c = exp(m - m');
-  // p_j = exp(s_j - m') (0 where unseen); lane sums l = fma(l, c, p_0..15), + p_16..31, ...;
-  // acc = acc * c, then acc = fma(p_j, v_j, acc) over seen keys ascending.
+  // Per row: s_j = sum over dims ascending of fma(q_d, k_dj, s), from 0; s_j = s_j * scale, with
+  // alibi s_j = fma(slope, key - query, s_j); capped as softcap * tanh(s_j / softcap) if set; m' =
+  // max(m, all seen s_j); c = exp(m - m'); p_j = exp(s_j - m') (0 where unseen); lane sums l =
+  // fma(l, c, p_0..15), + p_16..31, ...; acc = acc * c, then acc = fma(p_j, v_j, acc) over seen
+  // keys ascending.
   void (*attend_tile)(const AttendTileArgs& args);
   // Adds the split in `split` to the total in `total` (may be the same state) and empties the
   // split: M' = max(M, m), a = exp(M - M'), b = exp(m - M'), l = the tree over the lanes;

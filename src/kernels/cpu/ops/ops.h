@@ -18,11 +18,16 @@ namespace shoal::kernels::cpu {
 
 void RmsNorm(CpuStream& stream, const Tensor& x, std::span<const float> weight, float eps,
              const Tensor& out);
+void LayerNorm(CpuStream& stream, const Tensor& x, std::span<const float> weight,
+               std::span<const float> bias, float eps, const Tensor& out);
 void HeadRmsNorm(CpuStream& stream, const Tensor& x, std::span<const float> weight, float eps,
                  const Tensor& out);
 void Rope(CpuStream& stream, const RopeTable& table, std::span<const int32_t> positions,
           int64_t head_dim, const Tensor& x);
 void SiluMul(CpuStream& stream, const Tensor& gate_up, const Tensor& out);
+void GeluMul(CpuStream& stream, const Tensor& gate_up, const Tensor& out);
+void Gelu(CpuStream& stream, const Tensor& x);
+void Softcap(CpuStream& stream, float cap, const Tensor& x);
 void Add(CpuStream& stream, const Tensor& y, const Tensor& x);
 void GatherRows(CpuStream& stream, const Tensor& x, std::span<const int32_t> rows,
                 const Tensor& out);
