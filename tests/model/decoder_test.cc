@@ -54,6 +54,11 @@ std::vector<Setup> Setups() {
       {"q4_1_int8", "tiny-q4_1/tiny-q4_1.gguf", kernels::Activation::kI8, kernels::DType::kF16},
       {"q8_0_int8", "tiny-q8_0/tiny-q8_0.gguf", kernels::Activation::kI8, kernels::DType::kF32},
       {"q4_0_float32", "tiny-q4_0/tiny-q4_0.gguf", kernels::Activation::kF32, kernels::DType::kF16},
+      {"q4_k_int8", "tiny-q4_k/tiny-q4_k.gguf", kernels::Activation::kI8, kernels::DType::kF16},
+      {"two_groups", "gemma3-window", kernels::Activation::kF32, kernels::DType::kF16},
+      {"fused_tensors", "gguf-phi3-q8_0/gguf-phi3-q8_0.gguf", kernels::Activation::kI8,
+       kernels::DType::kF16},
+      {"alibi", "bloom-alibi", kernels::Activation::kF32, kernels::DType::kF32},
   };
 }
 

@@ -99,9 +99,10 @@ class FakeFile final : public model::ModelFile {
     return absl::UnavailableError("no backend");
   }
 
+  model::ModelSpec spec_;
+
  private:
   std::string type_;
-  model::ModelSpec spec_;
 };
 
 TEST(Profile, LogitsAreSizedByWhatAStepNeedsAndNotByItsTokens) {
@@ -158,6 +159,30 @@ TEST(Profile, TheFingerprintChangesWithEverythingThatChangesBits) {
   other = base;
   other.kv_dtype = kernels::DType::kF32;
   EXPECT_NE(fingerprint, SystemFingerprint("abc", "cpu", other));
+  other = base;
+  other.long_rope = true;
+  EXPECT_NE(fingerprint, SystemFingerprint("abc", "cpu", other));
+}
+
+TEST(Profile, TheServedContextChoosesTheRopeFactors) {
+  model::LayerSpec layer;
+  layer.attention.rope.original_context = 4096;
+  layer.attention.rope.long_freq_factors = {2};
+  FakeFile file("BF16");
+  file.spec_.context = 131072;
+  file.spec_.layers = {layer};
+  config::ReplicaConfig replica;
+  const auto long_rope = [&](int32_t max_context) {
+    replica.engine.max_context = max_context;
+    const auto numerics = ResolveNumerics(file, replica);
+    EXPECT_TRUE(numerics.ok());
+    return numerics.ok() && numerics->long_rope;
+  };
+  EXPECT_TRUE(long_rope(0));  // the model's
+  EXPECT_TRUE(long_rope(4097));
+  EXPECT_FALSE(long_rope(4096));
+  file.spec_.layers[0].attention.rope.long_freq_factors.clear();
+  EXPECT_FALSE(long_rope(0));
 }
 
 }  // namespace
