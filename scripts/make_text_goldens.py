@@ -1,105 +1,162 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/golden/text/: two small byte-level BPE tokenizers with the ids and texts that the
-reference implementations (tokenizers, jinja2) give for hard inputs. Deterministic: the same
-packages give the same files. Needs the packages tokenizers and jinja2."""
+"""Makes tests/golden/text/: small tokenizers of every kind with the ids and texts that the reference
+implementations (tokenizers, sentencepiece, jinja2) give for hard inputs. Deterministic: the same
+packages give the same files. Needs the packages tokenizers, sentencepiece, gguf, protobuf and
+jinja2."""
 
 import json
 import pathlib
 import random
 
+import gguf
 import jinja2
 import jinja2.sandbox
 from jinja2.ext import loopcontrols
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
+
+import text_families as families
+from text_hard import HARD, LONG
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUT = ROOT / "tests" / "golden" / "text"
 TEMPLATES = OUT / "templates"
 
-SENTENCES = [
-    "The quick brown fox jumps over the lazy dog, and then it doesn't jump again.",
-    "We'll see whether they've finished; I'm sure he'd know what you're after, it's late.",
-    "In 1984 there were 12,345 reasons to count from 0 to 9999 and back again.",
-    "def main(args):\n    for i in range(10):\n        print(i, args[i])\n    return 0\n",
-    "The capital of France is Paris. The capital of Germany is Berlin.",
-    "안녕하세요 세계, 한국어 문장입니다.",
-    "Привет, мир! Это простой текст на русском языке.",
-    "日本語のテキストと漢字。",
-    "مرحبا بالعالم",
-    "A model reads tokens and writes tokens, one after another, until it stops.",
-]
-
-HARD = [
-    "", " ", "  ", "a", " a", "a ", "\n", "\r\n", "\n\n\n", " \n ", "\t\tx", "x" * 300,
-    " " * 70 + "end", "a  b   c    d", "trailing   ", "line\r\nline\r\n\r\nline",
-    "Hello, world!", "HELLO hello HeLLo", "don't we'll I'm you've he'd they're it's DON'T I'M",
-    "''s 's'd 'll", "1", "12", "2024-11-30 12:34:56.789", "x1y22z333", "3.14159e-10", "٣٤٥ १२३ ½ ² Ⅷ",
-    "👨‍👩‍👧‍👦 family", "🏳️‍🌈🏴‍☠️", "é e\u0301 ñ n\u0303 ö", "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘",
-    "안녕하세요 여러분", "각각", "مرحبا بالعالم ١٢٣", "สวัสดีชาวโลก", "नमस्ते दुनिया क्षत्रिय", "日本語テキスト、漢字。",
-    "Привет", "Ελληνικά", "עברית", "a\u00a0b\u2003c\u3000d\u180ee\u200bf\ufefff\u0085g\u2028h",
-    "zero\u0000byte \u0001\u001f\u007f", "\U0010ffff\ue000\ufffd", "if (a != b && c >= d) { return x->y; }",
-    "#include <vector>\n\nint main() {\n\treturn 0;\n}\n", "https://example.com/a?b=c&d=%20#e",
-    "<|im_start|>user\nHi<|im_end|>\n", "<|im_start|><|im_end|>", "<|im_start|", "|im_end|>", "<<|im_end|>>",
-    "x<|im_end|>y", "<|endoftext|>", "text <tool> more </tool>", "a<tool>b", "<tool>", "<too", "<tool><tool>",
-    "left <strip>  right", "left  <strip>x", "<strip>", "  <strip>  <strip>  ", "word wordy aword word", "word",
-    "word,word word-word", "norm<n>x", "ab" * 500, "aaaaaaaaaaaaaaaaab" * 20, "the" * 100, "  the  the",
-    "\u1e9e\u00df\u0130\u0131", "ﬀ ﬁ", "e=mc²", "snake_case camelCase PascalCase", "___---***", "😀😃😄😁", "a😀b",
-]
+def fnv(ids):
+    """A hash of ids too many to store: FNV-1a over their four bytes each."""
+    value = 0xCBF29CE484222325
+    for token in ids:
+        for byte in token.to_bytes(4, "little"):
+            value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return f"{value:016x}"
 
 
-def corpus():
-    rng = random.Random(7)
-    for _ in range(400):
-        yield " ".join(rng.choices(SENTENCES, k=3))
+def replaced(tokens, strip):
+    """What Replace, ByteFallback, Fuse and Strip give, except that ill-formed runs of bytes become
+    U+FFFD for every maximal subpart, as the Unicode standard recommends and streams need."""
+    text, run = "", b""
+    for token in tokens + [""]:
+        if len(token) == 6 and token.startswith("<0x"):
+            run += bytes([int(token[3:5], 16)])
+            continue
+        text += run.decode("utf-8", "replace") + token.replace("\u2581", " ")
+        run = b""
+    return text[1:] if strip and text.startswith(" ") else text
 
 
-def train(pre_tokenizer, special, added):
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizer
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=1000, special_tokens=special, show_progress=False,
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()))
-    tokenizer.train_from_iterator(corpus(), trainer)
-    tokenizer.add_tokens(added)
-    return tokenizer
+def decode_like(tokenizer, ids, skip):
+    text = tokenizer.decode(ids, skip_special_tokens=skip)
+    form = json.loads(tokenizer.to_str())
+    steps = form["decoder"].get("decoders", [])
+    if not any(step["type"] == "ByteFallback" for step in steps):
+        return text
+    special = {token["id"] for token in form["added_tokens"] if token["special"]}
+    tokens = [tokenizer.id_to_token(i) for i in ids if not (skip and i in special)]
+    ours = replaced(tokens, steps[-1]["type"] == "Strip")
+    assert "\ufffd" in text or text == ours, (ids, text, ours)
+    return ours
+
+
+def random_ids(size, rng):
+    for length in list(range(1, 12)) * 3 + [200, 600]:
+        yield [rng.randrange(size) for _ in range(length)]
+
+
+def goldens(name, tokenizer):
+    """The Unigram model of tokenizers takes a text that spells a byte token for that byte; ours does
+    not, as SentencePiece does not."""
+    def ids(text):
+        return tokenizer.encode(text, add_special_tokens=False).ids
+
+    rng = random.Random(11)
+    return {
+        "ids": [None if name == "unigram-bytes" and "<0x" in text else ids(text) for text in HARD],
+        "long": [fnv(ids(unit * count + tail)) for unit, count, tail in LONG],
+        "decode": [{"ids": ids, "skip": decode_like(tokenizer, ids, True),
+                    "keep": decode_like(tokenizer, ids, False)}
+                   for ids in random_ids(tokenizer.get_vocab_size(), rng)]}
+
+
+def make_kind(name, tokenizer, config, generation=None):
+    folder = OUT / name
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    write(folder / "tokenizer_config.json", config)
+    if generation:
+        write(folder / "generation_config.json", generation)
+    write(folder / "golden.json", goldens(name, tokenizer))
 
 
 def make_tokenizers():
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    added = [
-        AddedToken("<tool>", normalized=False), AddedToken("</tool>", normalized=False),
-        AddedToken("<strip>", lstrip=True, rstrip=True, normalized=False),
-        AddedToken("word", single_word=True, normalized=False), AddedToken("<n>", normalized=True)]
-    gpt2 = train(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True), special, added)
-    smollm = train(pre_tokenizers.Sequence([
-        pre_tokenizers.Digits(individual_digits=True),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]), special, added)
-    for name, tokenizer in (("gpt2", gpt2), ("smollm", smollm)):
-        folder = OUT / name
-        folder.mkdir(parents=True, exist_ok=True)
-        tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
-        write(folder / "tokenizer_config.json", {
-            "bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "add_bos_token": False,
-            "chat_template": (TEMPLATES / "chatml_default_system.jinja").read_text()})
-        write(folder / "generation_config.json", {"eos_token_id": [2, 0]})
-        write(folder / "golden.json", goldens(tokenizer))
+    write(OUT / "hard.json", {"texts": HARD, "long": [list(entry) for entry in LONG]})
+    chatml = {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "add_bos_token": False,
+              "chat_template": (TEMPLATES / "chatml_default_system.jinja").read_text()}
+    for name, tokenizer in families.byte_level_kinds():
+        with_template = name in ("gpt2", "smollm")
+        make_kind(name, tokenizer, chatml if with_template else {},
+                  {"eos_token_id": [2, 0]} if with_template else None)
+    for name, tokenizer in families.sentencepiece_bpe_kinds():
+        make_kind(name, tokenizer, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"})
+    spm = dict(families.sentencepiece_models(OUT))
+    for name, tokenizer in families.unigram_kinds(spm["spm-unigram"]):
+        make_kind(name, tokenizer, {"eos_token": "</s>"})
+    for name, tokenizer in families.word_piece_kinds():
+        make_kind(name, tokenizer, {"sep_token": "[SEP]", "cls_token": "[CLS]"})
+    vocab = json.loads((OUT / "bert" / "tokenizer.json").read_text())["model"]["vocab"]
+    (OUT / "bert" / "vocab.txt").write_text("\n".join(sorted(vocab, key=vocab.get)) + "\n")
+    for name, model in spm.items():
+        make_sentencepiece(name, model)
 
 
-def goldens(tokenizer):
-    encode = [{"text": text, "ids": tokenizer.encode(text).ids} for text in HARD]
+def make_sentencepiece(name, model):
+    """Texts that spell user-defined or control pieces are left out: SentencePiece and llama.cpp do
+    not agree on the spaces beside them."""
+    folder = OUT / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tokenizer.model").write_bytes(model)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    spelled = [processor.id_to_piece(i) for i in range(processor.get_piece_size())
+               if processor.is_control(i) or processor.is_unknown(i)] + ["<tool>", "<n>"]
+
+    def ids(text):
+        return None if any(s in text for s in spelled) else processor.encode(text)
+
     rng = random.Random(11)
-    size = tokenizer.get_vocab_size()
     decode = []
-    for length in list(range(1, 12)) * 3 + [200, 1000]:
-        ids = [rng.randrange(size) for _ in range(length)]
-        decode.append({
-            "ids": ids,
-            "skip": tokenizer.decode(ids, skip_special_tokens=True),
-            "keep": tokenizer.decode(ids, skip_special_tokens=False)})
-    return {"encode": encode, "decode": decode}
+    for tokens in random_ids(processor.get_piece_size(), rng):
+        tokens = [t for t in tokens if not processor.is_control(t) and not processor.is_unknown(t)]
+        text = replaced([processor.id_to_piece(t) for t in tokens], True)
+        whole = processor.decode(tokens)
+        assert "\ufffd" in whole or whole == text, (tokens, whole, text)
+        decode.append({"ids": tokens, "skip": text, "keep": text})
+    write(folder / "golden.json", {
+        "ids": [ids(text) for text in HARD],
+        "long": [fnv(ids(unit * count + tail)) for unit, count, tail in LONG], "decode": decode})
+    write_gguf(folder, processor, model)
+
+
+def write_gguf(folder, processor, model):
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(model)
+    unigram = proto.trainer_spec.model_type == 1
+    writer = gguf.GGUFWriter(str(folder / "model.gguf"), "llama")
+    writer.add_tokenizer_model("t5" if unigram else "llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list([piece.piece.encode() for piece in proto.pieces])
+    writer.add_token_scores([piece.score for piece in proto.pieces])
+    writer.add_token_types([int(piece.type) for piece in proto.pieces])
+    if processor.bos_id() >= 0:
+        writer.add_bos_token_id(processor.bos_id())
+    writer.add_eos_token_id(processor.eos_id())
+    writer.add_unk_token_id(processor.unk_id())
+    writer.add_add_space_prefix(proto.normalizer_spec.add_dummy_prefix)
+    if unigram:
+        writer.add_remove_extra_whitespaces(proto.normalizer_spec.remove_extra_whitespaces)
+        writer.add_precompiled_charsmap(proto.normalizer_spec.precompiled_charsmap)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
 
 
 TOOLS = [{"type": "function", "function": {

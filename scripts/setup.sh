@@ -12,7 +12,7 @@ build_packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates curl unzip python3 python3-pip
   python3-venv protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libprotoc-dev libgrpc++-dev
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev prometheus-cpp-dev
-  libhttp-parser-dev libcurl4-openssl-dev libpcre2-dev libutf8proc-dev libxxhash-dev libssl-dev
+  libhttp-parser-dev libcurl4-openssl-dev libutf8proc-dev libxxhash-dev libssl-dev
 )
 test_packages=(rsync libgtest-dev libgmock-dev libbenchmark-dev)
 

@@ -8,13 +8,14 @@
 namespace shoal::text {
 
 IncrementalDetokenizer::IncrementalDetokenizer(std::shared_ptr<const Tokenizer> tokenizer,
-                                               bool skip_special)
-    : tokenizer_(std::move(tokenizer)), skip_special_(skip_special) {}
+                                               bool skip_special, Start start)
+    : tokenizer_(std::move(tokenizer)), skip_special_(skip_special) {
+  state_.at_start = start == Start::kText;
+}
 
 std::string IncrementalDetokenizer::Push(int32_t token) {
   if (skip_special_ && tokenizer_->IsSpecial(token)) return "";
-  const absl::string_view bytes = tokenizer_->TokenBytes(token);
-  pending_.append(bytes.data(), bytes.size());
+  tokenizer_->AppendTokenBytes(token, &state_, &pending_);
   // Only the last three bytes can belong to a character that is not yet whole.
   size_t end = pending_.size();
   const size_t earliest = end > 3 ? end - 3 : 0;

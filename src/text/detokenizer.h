@@ -10,12 +10,17 @@
 
 namespace shoal::text {
 
-// The concatenation of all returned pieces equals Tokenizer::Decode of all tokens. One stream's
-// state; not thread-safe.
+// The concatenation of all returned pieces equals Tokenizer::Decode of all tokens, or, when the
+// text goes on another one, what they add to it. One stream's state; not thread-safe.
 class IncrementalDetokenizer {
  public:
+  enum class Start {
+    kText,          // the tokens are a whole text
+    kContinuation,  // they go on a text, so that a space in front of the first one stays
+  };
   // skip_special: control tokens give no text.
-  IncrementalDetokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special);
+  IncrementalDetokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special,
+                         Start start = Start::kText);
   // Text that became final with this token (possibly empty). Incomplete characters are held back
   // (at most 3 bytes); bytes that can never become a character turn into U+FFFD.
   std::string Push(int32_t token);
@@ -25,6 +30,7 @@ class IncrementalDetokenizer {
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;
   bool skip_special_;
+  DecodeState state_;
   std::string pending_;
 };
 

@@ -30,15 +30,27 @@ struct EncodeOptions {
   std::vector<ByteRange> plain_ranges;
 };
 
+// How far the text of a decode has come: some tokenizers drop a space where a text begins.
+struct DecodeState {
+  bool at_start = true;  // nothing that keeps its place has been decoded yet
+  int32_t dropped = 0;   // characters dropped at the start
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
   // INVALID_ARGUMENT for text that is not UTF-8 or beyond the size limit.
   virtual absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text,
                                                       const EncodeOptions& options) const = 0;
-  // The bytes a token stands for, as far as they do not depend on its neighbours. Control tokens
-  // give their spelling.
+  // The bytes a token stands for inside a text. Control tokens give their spelling.
   virtual absl::string_view TokenBytes(int32_t token) const = 0;
+  // Appends the bytes of `token` after those of the tokens that `state` has seen. A text that goes
+  // on another one is decoded with at_start = false from its first token.
+  virtual void AppendTokenBytes(int32_t token, DecodeState* state, std::string* out) const {
+    const absl::string_view bytes = TokenBytes(token);
+    out->append(bytes.data(), bytes.size());
+    state->at_start = false;
+  }
   // A control token (<|im_end|>): skipped in text unless asked for.
   virtual bool IsSpecial(int32_t token) const = 0;
   // Whole decode; ill-formed UTF-8 becomes U+FFFD.
@@ -59,9 +71,10 @@ struct TextModel {
   std::string eos_token;
 };
 
-// From a GGUF file (metadata only) or a Hugging Face directory. Whatever the files ask for that is
-// not built is an INVALID_ARGUMENT naming it; only truncation, padding, an appended EOS and
-// clean_up_tokenization_spaces are left out on purpose, as no prompt or stream wants them.
+// From a GGUF file (metadata only), a Hugging Face directory (tokenizer.json, else a SentencePiece
+// model, else a WordPiece vocab.txt) or a SentencePiece model file (*.model). Whatever the files
+// ask for that is not built is an INVALID_ARGUMENT naming it; only truncation, padding, an appended
+// EOS and clean_up_tokenization_spaces are left out on purpose, as no prompt or stream wants them.
 absl::StatusOr<TextModel> LoadTextModel(const std::string& path);
 
 }  // namespace shoal::text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The merges themselves, against the plainest reading of their definition: long pieces go through
 // a heap and short ones through a scan, and both must give what it gives.
-#include "text/bpe/bpe_model.h"
+#include "text/models/bpe_model.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,9 +13,9 @@ namespace shoal::text {
 namespace {
 
 // Tokens for single letters and for what the merges make; the order of `merges` is their rank.
-BpeDefinition Definition(const std::vector<std::pair<std::string, std::string>>& merges) {
-  BpeDefinition definition;
-  definition.merges = merges;
+TokenizerDefinition Definition(const std::vector<std::pair<std::string, std::string>>& merges) {
+  TokenizerDefinition definition;
+  definition.model.merges = merges;
   const auto add = [&](const std::string& spelling) {
     for (const TokenDefinition& token : definition.tokens) {
       if (token.spelling == spelling) return;
@@ -27,10 +27,10 @@ BpeDefinition Definition(const std::vector<std::pair<std::string, std::string>>&
   return definition;
 }
 
-std::vector<std::string> Encode(const BpeDefinition& definition, const std::string& piece) {
+std::vector<std::string> Encode(const TokenizerDefinition& definition, const std::string& piece) {
   const auto model = BpeModel::Create(definition);
   EXPECT_TRUE(model.ok()) << model.status();
-  BpeModel::Scratch scratch;
+  ModelScratch scratch;
   std::vector<int32_t> ids;
   model->EncodePiece(piece, &scratch, &ids);
   std::vector<std::string> spellings;
@@ -41,17 +41,18 @@ std::vector<std::string> Encode(const BpeDefinition& definition, const std::stri
 }
 
 // The merge of lowest rank first, the leftmost of equals, until none is left.
-std::vector<std::string> EncodePlainly(const BpeDefinition& definition, const std::string& piece) {
+std::vector<std::string> EncodePlainly(const TokenizerDefinition& definition,
+                                       const std::string& piece) {
   std::vector<std::string> parts;
   for (const char letter : piece) parts.emplace_back(1, letter);
   while (true) {
     size_t best = 0;
     size_t best_rank = std::numeric_limits<size_t>::max();
     for (size_t i = 0; i + 1 < parts.size(); ++i) {
-      const auto found = std::find(definition.merges.begin(), definition.merges.end(),
+      const auto found = std::find(definition.model.merges.begin(), definition.model.merges.end(),
                                    std::pair(parts[i], parts[i + 1]));
-      const auto rank = static_cast<size_t>(found - definition.merges.begin());
-      if (found == definition.merges.end() || rank >= best_rank) continue;
+      const auto rank = static_cast<size_t>(found - definition.model.merges.begin());
+      if (found == definition.model.merges.end() || rank >= best_rank) continue;
       best = i;
       best_rank = rank;
     }
@@ -62,7 +63,7 @@ std::vector<std::string> EncodePlainly(const BpeDefinition& definition, const st
 }
 
 TEST(BpeModel, OfEqualPairsTheLeftmostMergesFirstInPiecesOfAnyLength) {
-  const BpeDefinition definition = Definition({{"a", "a"}});
+  const TokenizerDefinition definition = Definition({{"a", "a"}});
   for (const size_t length : {3, 5, 23, 25, 27, 101}) {
     std::vector<std::string> expected(length / 2, "aa");
     expected.emplace_back("a");
@@ -82,7 +83,7 @@ TEST(BpeModel, PiecesOfAnyLengthMergeAsTheDefinitionSays) {
       known.push_back(merge.first + merge.second);
       merges.push_back(std::move(merge));
     }
-    const BpeDefinition definition = Definition(merges);
+    const TokenizerDefinition definition = Definition(merges);
     std::string piece;
     for (size_t length = 1 + random() % 80; length > 0; --length) piece += "aabc"[random() % 4];
     EXPECT_EQ(Encode(definition, piece), EncodePlainly(definition, piece)) << piece;

@@ -43,28 +43,39 @@ TEST_F(LoadTest, RefusesEveryPartThatIsNotBuiltByName) {
     document_ = ReadGoldenJson("gpt2/tokenizer.json");
     document_[ordered_json::json_pointer(pointer)] = ordered_json::parse(value);
   };
+  with("/model/type", R"("WordLevel")");
+  ExpectRefused("model: the tokenizer model WordLevel");
   with("/model/type", R"("Unigram")");
-  ExpectRefused("Unigram");
+  ExpectRefused("model.vocab is not an array");
   with("/model/byte_fallback", "true");
   ExpectRefused("byte_fallback");
   with("/model/dropout", "0.1");
   ExpectRefused("dropout");
   with("/model/end_of_word_suffix", R"("</w>")");
   ExpectRefused("end_of_word_suffix");
-  with("/normalizer", R"({"type":"NFC"})");
-  ExpectRefused("NFC");
+  with("/normalizer", R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"ByteLevel"}]})");
+  ExpectRefused("normalizer.normalizers[1]: the normalizer ByteLevel");
+  with("/normalizer", R"({"type":"Precompiled","precompiled_charsmap":"////"})");
+  ExpectRefused("precompiled_charsmap is cut off");
+  with("/pre_tokenizer", R"({"type":"UnicodeScripts"})");
+  ExpectRefused("pre_tokenizer: the pre_tokenizer UnicodeScripts");
   with("/pre_tokenizer", R"({"type":"Whitespace"})");
-  ExpectRefused("pre_tokenizer");
+  ExpectRefused("ByteLevel in only one");
   with("/pre_tokenizer",
-       R"({"type":"Sequence","pretokenizers":[{"type":"Split"},{"type":"ByteLevel",
-           "add_prefix_space":false}]})");
-  ExpectRefused("Split");
-  with("/pre_tokenizer/add_prefix_space", "true");
-  ExpectRefused("add_prefix_space");
-  with("/post_processor", R"({"type":"BertProcessing"})");
-  ExpectRefused("BertProcessing");
+       R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?<=a)b"}},
+           {"type":"ByteLevel","add_prefix_space":false}]})");
+  ExpectRefused("pre_tokenizer.pretokenizers[0].pattern: the pattern '(?<=a)b' uses a group");
+  with("/pre_tokenizer",
+       R"({"type":"Sequence","pretokenizers":[{"type":"ByteLevel"},{"type":"Digits"}]})");
+  ExpectRefused("after ByteLevel");
+  with("/post_processor", R"({"type":"Unheard"})");
+  ExpectRefused("Unheard");
   with("/decoder", R"({"type":"Metaspace"})");
-  ExpectRefused("Metaspace");
+  ExpectRefused("replacement");
+  with("/decoder", R"({"type":"BPEDecoder"})");
+  ExpectRefused("decoder: the decoder BPEDecoder");
+  with("/decoder", "null");
+  ExpectRefused("decoder: a tokenizer without one");
   with("/surprise", "1");
   ExpectRefused("surprise");
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -17,7 +18,7 @@
 namespace shoal::text {
 
 inline std::string GoldenPath(const std::string& name) {
-  return std::string(SHOAL_SOURCE_DIR) + "/tests/golden/text/" + name;
+  return (std::filesystem::path(SHOAL_SOURCE_DIR) / "tests/golden/text" / name).string();
 }
 
 inline std::string ReadGolden(const std::string& name) {
@@ -36,6 +37,11 @@ inline TextModel LoadGolden(const std::string& name) {
   auto model = LoadTextModel(GoldenPath(name));
   EXPECT_TRUE(model.ok()) << model.status();
   return *model;
+}
+
+// The texts that every golden file has ids for, in this order.
+inline std::vector<std::string> HardTexts() {
+  return ReadGoldenJson("hard.json")["texts"].get<std::vector<std::string>>();
 }
 
 // A directory of files, gone with the object.

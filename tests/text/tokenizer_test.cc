@@ -4,61 +4,10 @@
 #include <chrono>
 #include <random>
 
-#include "text/detokenizer.h"
 #include "text_testing.h"
 
 namespace shoal::text {
 namespace {
-
-class GoldenTokenizer : public testing::TestWithParam<const char*> {
- protected:
-  TextModel model_ = LoadGolden(GetParam());
-  nlohmann::ordered_json golden_ = ReadGoldenJson(std::string(GetParam()) + "/golden.json");
-
-  std::vector<int32_t> Encode(const std::string& text, const EncodeOptions& options = {}) {
-    auto ids = model_.tokenizer->Encode(text, options);
-    EXPECT_TRUE(ids.ok()) << ids.status();
-    return ids.ok() ? *ids : std::vector<int32_t>();
-  }
-};
-
-TEST_P(GoldenTokenizer, GivesTheReferencesIdsForHardTexts) {
-  ASSERT_GT(golden_["encode"].size(), 60u);
-  for (const auto& entry : golden_["encode"]) {
-    const std::string text = entry["text"];
-    EXPECT_EQ(Encode(text), entry["ids"].get<std::vector<int32_t>>()) << "text: " << text;
-  }
-}
-
-TEST_P(GoldenTokenizer, DecodesRandomIdsAsTheReferenceDoes) {
-  for (const auto& entry : golden_["decode"]) {
-    const auto ids = entry["ids"].get<std::vector<int32_t>>();
-    EXPECT_EQ(model_.tokenizer->Decode(ids, true), entry["skip"].get<std::string>());
-    EXPECT_EQ(model_.tokenizer->Decode(ids, false), entry["keep"].get<std::string>());
-  }
-}
-
-TEST_P(GoldenTokenizer, StreamsExactlyWhatTheWholeDecodeGives) {
-  for (const auto& entry : golden_["decode"]) {
-    for (const bool skip : {true, false}) {
-      IncrementalDetokenizer stream(model_.tokenizer, skip);
-      std::string text;
-      for (const int32_t id : entry["ids"]) text += stream.Push(id);
-      text += stream.Finish();
-      EXPECT_EQ(text, entry[skip ? "skip" : "keep"].get<std::string>());
-    }
-  }
-}
-
-TEST_P(GoldenTokenizer, DecodingUndoesEncoding) {
-  for (const auto& entry : golden_["encode"]) {
-    const std::string text = entry["text"];
-    if (text.find("<strip>") != std::string::npos) continue;  // it swallows spaces
-    EXPECT_EQ(model_.tokenizer->Decode(Encode(text), false), text);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, GoldenTokenizer, testing::Values("gpt2", "smollm"));
 
 class TokenizerTest : public testing::Test {
  protected:

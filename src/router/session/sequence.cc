@@ -13,7 +13,8 @@ Sequence::Sequence(const RequestSpec& spec, std::shared_ptr<const text::Tokenize
     : spec_(spec),
       index_(index),
       prompt_(index / spec.n),
-      detokenizer_(std::move(tokenizer), spec.skip_special),
+      detokenizer_(std::move(tokenizer), spec.skip_special,
+                   text::IncrementalDetokenizer::Start::kContinuation),
       matcher_(spec.stop_strings, spec.include_stop) {}
 
 bool Sequence::IsStopToken(int32_t token) const {

@@ -9,9 +9,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
-#include "text/bpe/bpe_definition.h"
-#include "text/load/hf_tokenizer_json.h"
+#include "text/load/hf_vocabulary.h"
 #include "text/load/json_file.h"
+#include "text/tokenizer_definition.h"
 
 namespace shoal::text {
 namespace {
@@ -31,7 +31,7 @@ absl::StatusOr<std::string> NamedToken(const json& config, const char* key) {
 
 // Makes `spelling` a control token, as naming it does; its id.
 absl::StatusOr<int32_t> MarkControl(const std::string& spelling, absl::string_view key,
-                                    BpeDefinition* definition) {
+                                    TokenizerDefinition* definition) {
   for (size_t id = 0; id < definition->tokens.size(); ++id) {
     TokenDefinition& token = definition->tokens[id];
     if (token.kind == TokenKind::kAbsent || token.spelling != spelling) continue;
@@ -43,7 +43,7 @@ absl::StatusOr<int32_t> MarkControl(const std::string& spelling, absl::string_vi
 }
 
 // tokenizer_config.json repeats the added tokens; one it alone lists would have no place.
-absl::Status CheckDecoderTokens(const json& config, const BpeDefinition& definition) {
+absl::Status CheckDecoderTokens(const json& config, const TokenizerDefinition& definition) {
   const json listed = config.value("added_tokens_decoder", json());
   if (!listed.is_object()) return absl::OkStatus();
   absl::flat_hash_set<absl::string_view> spellings;
@@ -71,10 +71,11 @@ struct NamedTokens {
 };
 
 absl::StatusOr<NamedTokens> ReadNamedTokens(const json& config, const json& map,
-                                            BpeDefinition* definition) {
+                                            TokenizerDefinition* definition) {
   NamedTokens named;
   for (const json* source : {&config, &map}) {
-    for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
+    for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token", "cls_token",
+                            "sep_token", "mask_token"}) {
       SHOAL_ASSIGN_OR_RETURN(const std::string spelling, NamedToken(*source, key));
       if (spelling.empty()) continue;
       SHOAL_RETURN_IF_ERROR(MarkControl(spelling, key, definition).status());
@@ -125,10 +126,20 @@ absl::StatusOr<std::string> ReadChatTemplate(const json& config) {
       "chat_template is neither a string nor a list with a template named 'default'");
 }
 
+bool AddsPrefixSpace(const TokenizerDefinition& definition) {
+  return std::any_of(definition.pre_tokenizer.begin(), definition.pre_tokenizer.end(),
+                     [](const PreTokenizerStep& step) {
+                       return step.kind == PreTokenizerStep::Kind::kPrefixSpace;
+                     });
+}
+
+// What the configuration files say; `definition->eos` is what the tokenizer's own file says.
 absl::Status ApplyConfig(const json& config, const json& map, const json& generation,
-                         BpeDefinition* definition, TextModel* model) {
-  if (config.value("add_prefix_space", json()) == true) {
-    return absl::InvalidArgumentError("add_prefix_space is not supported");
+                         bool appends_eos, TokenizerDefinition* definition, TextModel* model) {
+  if (definition->model.kind == ModelKind::kByteLevelBpe && !AddsPrefixSpace(*definition) &&
+      config.value("add_prefix_space", json()) == true) {
+    return absl::InvalidArgumentError(
+        "add_prefix_space true beside a ByteLevel without it is not supported");
   }
   SHOAL_RETURN_IF_ERROR(CheckDecoderTokens(config, *definition));
   SHOAL_ASSIGN_OR_RETURN(const NamedTokens named, ReadNamedTokens(config, map, definition));
@@ -142,15 +153,16 @@ absl::Status ApplyConfig(const json& config, const json& map, const json& genera
   }
   const json add_bos = config.value("add_bos_token", json());
   if (add_bos.is_boolean()) definition->add_bos = add_bos.get<bool>() && definition->bos;
-  const std::vector<int32_t> last_added = std::move(definition->eos);
-  definition->eos.clear();
+  const std::vector<int32_t> own_eos = std::move(definition->eos);
   std::optional<int32_t> eos;
   if (!named.eos.empty()) {
     SHOAL_ASSIGN_OR_RETURN(eos, MarkControl(named.eos, "eos_token", definition));
   }
   SHOAL_ASSIGN_OR_RETURN(definition->eos, ReadEosIds(generation));
   if (definition->eos.empty() && eos) definition->eos.push_back(*eos);
-  for (const int32_t id : last_added) {
+  if (definition->eos.empty()) definition->eos = own_eos;
+  for (const int32_t id : own_eos) {
+    if (!appends_eos) break;
     const bool ends = std::count(definition->eos.begin(), definition->eos.end(), id) > 0;
     if (!ends && eos != id) {
       return absl::InvalidArgumentError(
@@ -170,22 +182,15 @@ absl::StatusOr<json> ReadOrEmpty(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<TextModel> LoadHuggingFaceDirectory(const std::string& path) {
-  const std::string tokenizer_path = path + "/tokenizer.json";
-  SHOAL_ASSIGN_OR_RETURN(const std::optional<json> document, ReadJsonIfPresent(tokenizer_path));
-  if (!document) {
-    return absl::NotFoundError(absl::StrCat(tokenizer_path,
-                                            ": no such file (only tokenizers in "
-                                            "this format can be read from a directory)"));
-  }
-  auto definition = ParseTokenizerJson(*document);
-  if (!definition.ok()) return Annotate(definition.status(), tokenizer_path);
   const std::string config_path = path + "/tokenizer_config.json";
   SHOAL_ASSIGN_OR_RETURN(const json config, ReadOrEmpty(config_path));
+  SHOAL_ASSIGN_OR_RETURN(FoundVocabulary found, FindVocabulary(path, config));
   SHOAL_ASSIGN_OR_RETURN(const json map, ReadOrEmpty(path + "/special_tokens_map.json"));
   SHOAL_ASSIGN_OR_RETURN(const json generation, ReadOrEmpty(path + "/generation_config.json"));
   TextModel model;
   SHOAL_RETURN_IF_ERROR(
-      Annotate(ApplyConfig(config, map, generation, &*definition, &model), config_path));
+      Annotate(ApplyConfig(config, map, generation, found.appends_eos, &found.definition, &model),
+               config_path));
   SHOAL_ASSIGN_OR_RETURN(const std::optional<std::string> jinja,
                          ReadFileIfPresent(path + "/chat_template.jinja"));
   if (jinja) {
@@ -195,8 +200,8 @@ absl::StatusOr<TextModel> LoadHuggingFaceDirectory(const std::string& path) {
     if (!chat_template.ok()) return Annotate(chat_template.status(), config_path);
     model.chat_template = *std::move(chat_template);
   }
-  auto tokenizer = BuildBpeTokenizer(*std::move(definition));
-  if (!tokenizer.ok()) return Annotate(tokenizer.status(), tokenizer_path);
+  auto tokenizer = BuildTokenizer(std::move(found.definition));
+  if (!tokenizer.ok()) return Annotate(tokenizer.status(), found.path);
   model.tokenizer = *std::move(tokenizer);
   return model;
 }

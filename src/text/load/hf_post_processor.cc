@@ -11,9 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-absl::Status Malformed() {
-  return absl::InvalidArgumentError("post_processor TemplateProcessing is malformed");
-}
+absl::Status Malformed() { return absl::InvalidArgumentError("post_processor is malformed"); }
 
 // The one id behind a template's special token.
 absl::StatusOr<int64_t> SpecialId(const json& processor, const json& piece) {
@@ -53,6 +51,12 @@ absl::StatusOr<AddedByPostProcessor> ReadTemplate(const json& processor) {
   return added;
 }
 
+// ["[CLS]", 101]: the id.
+absl::StatusOr<std::optional<int64_t>> IdOfPair(const json& pair) {
+  if (!pair.is_array() || pair.size() != 2 || !pair[1].is_number_integer()) return Malformed();
+  return std::optional<int64_t>(pair[1].get<int64_t>());
+}
+
 }  // namespace
 
 absl::StatusOr<AddedByPostProcessor> ReadPostProcessor(const json& processor) {
@@ -62,6 +66,11 @@ absl::StatusOr<AddedByPostProcessor> ReadPostProcessor(const json& processor) {
   const json& type = Member(processor, "type");
   if (type == "ByteLevel") return added;
   if (type == "TemplateProcessing") return ReadTemplate(processor);
+  if (type == "BertProcessing" || type == "RobertaProcessing") {
+    SHOAL_ASSIGN_OR_RETURN(added.first, IdOfPair(Member(processor, "cls")));
+    SHOAL_ASSIGN_OR_RETURN(added.last, IdOfPair(Member(processor, "sep")));
+    return added;
+  }
   if (type == "Sequence" && Member(processor, "processors").is_array()) {
     for (const json& part : Member(processor, "processors")) {
       if (Member(part, "type") == "Sequence") {

@@ -15,8 +15,9 @@ struct AddedByPostProcessor {
   std::optional<int64_t> last;   // to be the EOS
 };
 
-// INVALID_ARGUMENT for kinds other than ByteLevel, TemplateProcessing and sequences of these, and
-// for templates that add more than one token before or after the text.
+// INVALID_ARGUMENT for kinds other than ByteLevel, TemplateProcessing, BertProcessing,
+// RobertaProcessing and sequences of these, and for templates that add more than one token before
+// or after the text.
 absl::StatusOr<AddedByPostProcessor> ReadPostProcessor(const nlohmann::json& processor);
 
 }  // namespace shoal::text
