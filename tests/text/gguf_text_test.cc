@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text side of GGUF files, made here from the golden tokenizer.
+#include <cmath>
 #include <cstring>
 #include <functional>
+#include <optional>
 
 #include "text_testing.h"
 
@@ -30,6 +32,12 @@ class GgufWriter {
     Raw(uint32_t{8});
     Raw(static_cast<uint64_t>(values.size()));
     for (const std::string& value : values) Text(value);
+  }
+  void Floats(const std::string& key, const std::vector<float>& values) {
+    Key(key, 9);
+    Raw(uint32_t{6});
+    Raw(static_cast<uint64_t>(values.size()));
+    for (const float value : values) Raw(value);
   }
   void Ints(const std::string& key, const std::vector<int32_t>& values) {
     Key(key, 9);
@@ -175,6 +183,63 @@ TEST(GgufText, RefusesWhatIsNotBuiltOrContradictsItself) {
   refuses("not a pair", [](GgufModel* m) { m->merges.push_back("zzzz"); });
   refuses("not a pair", [](GgufModel* m) { m->merges.push_back(""); });
   refuses("not valid UTF-8", [](GgufModel* m) { m->tokens[300] = "\xFF"; });
+}
+
+// A SentencePiece vocabulary: control tokens, bytes, and "▁", "▁a", "a".
+class SentencePieceGguf : public testing::Test {
+ protected:
+  std::vector<std::string> tokens_ = {"<unk>", "<s>", "</s>", "<0x0A>", "\u2581", "a", "\u2581a"};
+  std::vector<int32_t> types_ = {2, 3, 3, 6, 1, 1, 1};
+  std::vector<float> scores_ = {0, 0, 0, 0, -3, -2, -1};
+  std::string model_ = "llama";
+
+  absl::StatusOr<TextModel> Load(std::optional<bool> add_space_prefix = std::nullopt) {
+    GgufWriter writer;
+    writer.String("general.architecture", "llama");
+    writer.String("tokenizer.ggml.model", model_);
+    writer.Strings("tokenizer.ggml.tokens", tokens_);
+    writer.Ints("tokenizer.ggml.token_type", types_);
+    writer.Floats("tokenizer.ggml.scores", scores_);
+    writer.Uint32("tokenizer.ggml.bos_token_id", 1);
+    writer.Uint32("tokenizer.ggml.eos_token_id", 2);
+    if (add_space_prefix) writer.Bool("tokenizer.ggml.add_space_prefix", *add_space_prefix);
+    TemporaryModel files({{"model.gguf", writer.File()}});
+    return LoadTextModel(files.path() + "/model.gguf");
+  }
+  void ExpectRefused(const std::string& named) {
+    const auto model = Load();
+    EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument) << named;
+    EXPECT_NE(std::string(model.status().message()).find(named), std::string::npos)
+        << model.status();
+  }
+};
+
+TEST_F(SentencePieceGguf, PutsASpaceInFrontUnlessToldNotTo) {
+  const auto with = Load();
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(*with->tokenizer->Encode("a a\n", {}), (std::vector<int32_t>{1, 6, 6, 3}));
+  EXPECT_EQ(*with->tokenizer->Encode("a</s>a", {}), (std::vector<int32_t>{1, 6, 2, 6}));
+  EXPECT_EQ(with->tokenizer->Decode({6, 6}, true), "a a");
+  const auto without = Load(false);
+  EXPECT_EQ(*without->tokenizer->Encode("a a", {}), (std::vector<int32_t>{1, 5, 6}));
+  EXPECT_EQ(without->tokenizer->Decode({6, 6}, true), " a a");
+}
+
+TEST_F(SentencePieceGguf, RefusesVocabulariesThatCannotBe) {
+  scores_.pop_back();
+  ExpectRefused("tokenizer.ggml.scores has 6 entries for 7 tokens");
+  scores_.push_back(std::nanf(""));
+  ExpectRefused("a score that is no number");
+  scores_.back() = 0;
+  for (const char* byte : {"<0x-1>", "<0xZZ>", "<0x100>", "<0x0>", "x"}) {
+    tokens_[3] = byte;
+    ExpectRefused(byte);
+    ExpectRefused("names no byte");
+  }
+  tokens_[3] = "<0x0A>";
+  model_ = "t5";
+  tokens_[0] = "<other>";
+  ExpectRefused("Unigram model without an unknown token");
 }
 
 TEST(GgufText, AddsTheBosWhenTheFileSaysSo) {

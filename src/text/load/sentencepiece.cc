@@ -116,6 +116,13 @@ absl::Status ReadPiece(absl::string_view bytes, TokenizerDefinition* definition)
     }
   }
   if (reader.failed()) return Malformed("a piece is cut off");
+  // User-defined pieces are looked for in the text as it is, where a space is a space.
+  const std::string space = "\xE2\x96\x81";
+  for (size_t at = 0; token.kind == TokenKind::kAdded &&
+                      (at = token.spelling.find(space, at)) != std::string::npos;
+       ++at) {
+    token.spelling.replace(at, space.size(), 1, ' ');
+  }
   if (definition->tokens.size() >= kPiecesMax) return Malformed("too many pieces");
   definition->tokens.push_back(std::move(token));
   return absl::OkStatus();

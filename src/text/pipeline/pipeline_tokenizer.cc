@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <deque>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/status.h"
+#include "text/models/byte_fallback.h"
 #include "text/models/model.h"
 #include "text/pipeline/added_tokens.h"
 #include "text/pipeline/decoder.h"
@@ -226,6 +228,10 @@ absl::Status CheckToken(const TokenDefinition& token, size_t id) {
   if (FindIllFormed(token.spelling) != absl::string_view::npos) return error("is not valid UTF-8");
   const bool matched = token.kind == TokenKind::kAdded || token.kind == TokenKind::kControl;
   if (matched && token.spelling.empty()) return error("is an added token without text");
+  if (token.kind == TokenKind::kByte && !ByteOfToken(token.spelling)) {
+    return error("is a byte token but names no byte (as <0x0A> does)");
+  }
+  if (std::isnan(token.score)) return error("has a score that is no number");
   return absl::OkStatus();
 }
 
