@@ -88,6 +88,20 @@ def make_kind(name, tokenizer, config, generation=None):
     write(folder / "golden.json", goldens(name, tokenizer))
 
 
+def make_parts(spm_unigram):
+    """Single parts of pipelines: the pieces they cut, the texts they change (null: not changed)."""
+    texts = [text for text in HARD if len(text) < 60]
+    cut = [{"part": json.loads(part.__getstate__()),
+            "pieces": [[piece for piece, _ in part.pre_tokenize_str(text) if piece] for text in texts[::3]]}
+           for part in families.pre_tokenizer_parts()]
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(spm_unigram)
+    changed = [{"part": json.loads(part.__getstate__()),
+                "texts": [None if part.normalize_str(text) == text else part.normalize_str(text) for text in texts]}
+               for part in families.normalizer_parts(proto.normalizer_spec.precompiled_charsmap)]
+    write(OUT / "parts.json", {"texts": texts, "pre_tokenizers": cut, "normalizers": changed})
+
+
 def make_tokenizers():
     write(OUT / "hard.json", {"texts": HARD, "long": [list(entry) for entry in LONG]})
     chatml = {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "add_bos_token": False,
@@ -99,6 +113,7 @@ def make_tokenizers():
     for name, tokenizer in families.sentencepiece_bpe_kinds():
         make_kind(name, tokenizer, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"})
     spm = dict(families.sentencepiece_models(OUT))
+    make_parts(spm["spm-unigram"])
     for name, tokenizer in families.unigram_kinds(spm["spm-unigram"]):
         make_kind(name, tokenizer, {"eos_token": "</s>"})
     for name, tokenizer in families.word_piece_kinds():

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small tokenizers with the pipelines that model families publish, for make_text_goldens.py."""
 
+import collections
 import io
 import itertools
 import json
 import random
+import re
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
@@ -55,6 +57,13 @@ def corpus():
     rng = random.Random(7)
     for _ in range(400):
         yield " ".join(rng.choices(SENTENCES, k=3))
+
+
+def alphabet(size):
+    """The most frequent characters; a trainer's own choice among equals is not always the same."""
+    counts = collections.Counter("".join(corpus()).replace(" ", "▁"))
+    chosen = sorted(counts, key=lambda c: (-counts[c], c))[:size]
+    return {"initial_alphabet": sorted(chosen), "limit_alphabet": len(chosen)}
 
 
 def invented_words():
@@ -119,7 +128,7 @@ def sentencepiece_bpe(special, added=ADDED, split_digits=False):
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.Metaspace()
     raw.train_from_iterator(corpus(), trainers.BpeTrainer(
-        vocab_size=700, show_progress=False, limit_alphabet=70))
+        vocab_size=700, show_progress=False, **alphabet(70)))
     learned = json.loads(raw.to_str())["model"]
     pieces = special + [f"<0x{byte:02X}>" for byte in range(256)]
     pieces += ["▁" * n for n in range(8, 1, -1)]
@@ -220,15 +229,59 @@ def unigram_kinds(spm_unigram):
     yield "unigram-bytes", fallback
 
 
+def pre_tokenizer_parts():
+    split = pre_tokenizers.Split
+    behaviors = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
+    for behavior in behaviors:
+        yield split(" ", behavior)
+        yield split(Regex(r"\p{L}|\d{2}"), behavior)
+        yield split(Regex(r"[\p{Lu}\s]+"), behavior, invert=True)
+        yield pre_tokenizers.Punctuation(behavior)
+    yield pre_tokenizers.CharDelimiterSplit("e")
+    yield pre_tokenizers.Whitespace()
+    yield pre_tokenizers.WhitespaceSplit()
+    yield pre_tokenizers.BertPreTokenizer()
+    yield pre_tokenizers.Digits(individual_digits=True)
+    yield pre_tokenizers.Digits()
+    for scheme in ("always", "first", "never"):
+        for whole in (False, True):
+            yield pre_tokenizers.Metaspace(prepend_scheme=scheme, split=whole)
+    yield pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="first")])
+    for pattern in (LLAMA3, QWEN2, O200K, DEEPSEEK_V3, CASED, MARKS, CJK, KANA, r"\s+$", r"\s?\p{P}+"):
+        yield split(Regex(pattern), "isolated")
+
+
+def normalizer_parts(charsmap):
+    yield from (normalizers.NFC(), normalizers.NFD(), normalizers.NFKC(), normalizers.NFKD(), normalizers.Lowercase(),
+                normalizers.StripAccents(), normalizers.Nmt(), normalizers.Prepend("▁"), normalizers.Precompiled(charsmap),
+                normalizers.Replace("e", "\u0301"), normalizers.Replace(Regex(r"\s{2,}"), "_"),
+                normalizers.Strip(left=True, right=False), normalizers.Strip(left=False, right=True),
+                normalizers.BertNormalizer(), normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False),
+                normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.NFC()]))
+
+
+def word_pieces():
+    """Characters, frequent words and frequent ends of words; the package's trainer does not always
+    find the same ones."""
+    words = collections.Counter(re.findall(r"\w+", " ".join(corpus()).lower()))
+    ends = collections.Counter()
+    for word, count in words.items():
+        for length in range(2, len(word)):
+            ends["##" + word[-length:]] += count
+    most = lambda counter, size: sorted(counter, key=lambda w: (-counter[w], w))[:size]
+    letters = [c for c in alphabet(110)["initial_alphabet"] if not c.isspace() and c != "▁"]
+    pieces = letters + ["##" + c for c in letters] + most(words, 200) + most(ends, 200)
+    return list(dict.fromkeys(pieces))
+
+
 def word_piece_kinds():
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     for name, cased in (("bert", False), ("bert-cased", True)):
-        bert = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        bert = Tokenizer(models.WordPiece({p: i for i, p in enumerate(special + word_pieces())}, unk_token="[UNK]"))
         bert.normalizer = normalizers.BertNormalizer(lowercase=not cased)
         bert.pre_tokenizer = pre_tokenizers.BertPreTokenizer() if not cased else pre_tokenizers.Whitespace()
         bert.decoder = decoders.WordPiece()
-        bert.train_from_iterator(corpus(), trainers.WordPieceTrainer(
-            vocab_size=700, special_tokens=special, show_progress=False, limit_alphabet=110))
+        bert.add_special_tokens(special)
         if cased:
             bert.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Lowercase(), normalizers.NFKD()])
         bert.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))

@@ -142,7 +142,7 @@ absl::Status PreTokenizer::Split(absl::string_view text, bool first,
           SHOAL_RETURN_IF_ERROR(SplitPiece(step, piece, &scratch, &next));
           break;
         case PreTokenizerStep::Kind::kMetaspace:
-          CutMetaspace(step, piece, first && i == 0, storage, &next);
+          CutMetaspace(step, piece, first && piece.data() == text.data(), storage, &next);
           break;
         case PreTokenizerStep::Kind::kPrefixSpace:
           if (StartsWith(piece, " ")) {
