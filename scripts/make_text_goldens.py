@@ -10,13 +10,12 @@ import pathlib
 import random
 
 import gguf
-import jinja2
-import jinja2.sandbox
-from jinja2.ext import loopcontrols
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
 import text_families as families
+
+from template_environment import environment
 from text_hard import HARD, LONG
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -198,31 +197,6 @@ CONVERSATIONS = {
     "unknown role": [{"role": "critic", "content": "no"}],
     "no messages": [],
 }
-
-
-def environment():
-    def raise_exception(message):
-        raise jinja2.exceptions.TemplateError(message)
-
-    def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators,
-                          sort_keys=sort_keys)
-
-    class Generation(jinja2.ext.Extension):
-        tags = {"generation"}
-
-        def parse(self, parser):
-            next(parser.stream)
-            body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
-            return jinja2.nodes.Scope(body)
-
-    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, Generation])
-    env.filters["tojson"] = tojson
-    env.globals["raise_exception"] = raise_exception
-    env.globals["strftime_now"] = lambda form: __import__("datetime").datetime(
-        2026, 2, 3, 4, 5, 6).strftime(form)
-    return env
 
 
 def render_all():

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/json.h"
@@ -38,6 +41,46 @@ bool LoopsOverContent(const jinja::Body& body) {
     if (node->type == Node::Type::kFor && NamesContent(*node->exprs[0])) return true;
     return std::any_of(node->bodies.begin(), node->bodies.end(), LoopsOverContent);
   });
+}
+
+// Put behind the content to continue, so that its end can be found in what the template makes of
+// it. A template that strips its messages takes the last space.
+constexpr absl::string_view kContinueMark = "CONTINUE-THE-FINAL-MESSAGE-HERE ";
+
+// The text of the last message, to write to.
+absl::StatusOr<std::string*> FinalText(ordered_json* messages) {
+  const absl::Status none = absl::InvalidArgumentError(
+      "continue_final_message: the last message has no text to continue");
+  if (messages->empty()) return none;
+  ordered_json& content = messages->back()["content"];
+  if (content.is_string()) return content.get_ptr<std::string*>();
+  if (!content.is_array()) return none;
+  for (size_t i = content.size(); i-- > 0;) {
+    ordered_json& part = content[i];
+    if (part.is_string()) return part.get_ptr<std::string*>();
+    if (part.is_object() && part.contains("text") && part["text"].is_string()) {
+      return part["text"].get_ptr<std::string*>();
+    }
+  }
+  return none;
+}
+
+absl::Status CutAtMark(jinja::Text* text) {
+  const absl::string_view mark = absl::StripTrailingAsciiWhitespace(kContinueMark);
+  size_t end = text->bytes.rfind(std::string(mark));
+  if (end == std::string::npos) {
+    return absl::InvalidArgumentError(
+        "continue_final_message: the chat template does not show the last message's content as it "
+        "is");
+  }
+  const bool keeps_space =
+      absl::StartsWith(absl::string_view(text->bytes).substr(end), kContinueMark);
+  if (!keeps_space) {
+    end = absl::StripTrailingAsciiWhitespace(absl::string_view(text->bytes).substr(0, end)).size();
+  }
+  text->user = jinja::UserRanges(*text, 0, end);
+  text->bytes.resize(end);
+  return absl::OkStatus();
 }
 
 // Known role names become the template's own words.
@@ -80,8 +123,16 @@ class ParsedChatTemplate final : public ChatTemplate {
     if (!variables.is_object() && !variables.is_null()) {
       return absl::InvalidArgumentError("the chat template's variables are not an object");
     }
-    SHOAL_ASSIGN_OR_RETURN(const ordered_json normalized,
+    SHOAL_ASSIGN_OR_RETURN(ordered_json normalized,
                            NormalizeMessages(messages, /*join_parts=*/!takes_parts_));
+    if (options.continue_final_message) {
+      if (options.add_generation_prompt) {
+        return absl::InvalidArgumentError(
+            "continue_final_message and add_generation_prompt exclude each other");
+      }
+      SHOAL_ASSIGN_OR_RETURN(std::string* const final_text, FinalText(&normalized));
+      absl::StrAppend(final_text, kContinueMark);
+    }
     jinja::Machine machine;
     machine.now = options.now;
     jinja::Interpreter interpreter(&machine);
@@ -101,7 +152,9 @@ class ParsedChatTemplate final : public ChatTemplate {
     if (!eos_token_.empty()) {
       interpreter.Define("eos_token", machine.arena.NewString(eos_token_, false));
     }
-    return interpreter.Run(body_);
+    SHOAL_ASSIGN_OR_RETURN(jinja::Text text, interpreter.Run(body_));
+    if (options.continue_final_message) SHOAL_RETURN_IF_ERROR(CutAtMark(&text));
+    return text;
   }
 
   const jinja::Body body_;
@@ -110,7 +163,62 @@ class ParsedChatTemplate final : public ChatTemplate {
   const std::string eos_token_;
 };
 
+bool IsFilled(const ordered_json& variables, const char* name) {
+  const auto found = variables.is_object() ? variables.find(name) : variables.end();
+  return found != variables.end() && found->is_array() && !found->empty();
+}
+
+class SeveralChatTemplates final : public ChatTemplate {
+ public:
+  explicit SeveralChatTemplates(std::unique_ptr<ChatTemplate> usual) : usual_(std::move(usual)) {}
+
+  void Add(const std::string& name, std::unique_ptr<ChatTemplate> parsed) {
+    if (name == "tool_use") tool_use_ = std::move(parsed);
+    if (name == "rag") rag_ = std::move(parsed);
+  }
+
+  absl::StatusOr<std::string> Render(const ordered_json& messages, const ordered_json& variables,
+                                     const RenderOptions& options) const override {
+    return For(variables).Render(messages, variables, options);
+  }
+
+  absl::StatusOr<std::vector<int32_t>> RenderTokens(const Tokenizer& tokenizer,
+                                                    const ordered_json& messages,
+                                                    const ordered_json& variables,
+                                                    const RenderOptions& options) const override {
+    return For(variables).RenderTokens(tokenizer, messages, variables, options);
+  }
+
+ private:
+  const ChatTemplate& For(const ordered_json& variables) const {
+    const bool tools = IsFilled(variables, "tools");
+    if (tools && tool_use_ != nullptr) return *tool_use_;
+    if (!tools && rag_ != nullptr && IsFilled(variables, "documents")) return *rag_;
+    return *usual_;
+  }
+
+  const std::unique_ptr<ChatTemplate> usual_;
+  std::unique_ptr<ChatTemplate> tool_use_;
+  std::unique_ptr<ChatTemplate> rag_;
+};
+
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<ChatTemplate>> ParseChatTemplates(
+    const std::string& source, const std::vector<NamedTemplate>& named,
+    const std::string& bos_token, const std::string& eos_token) {
+  SHOAL_ASSIGN_OR_RETURN(auto usual, ParseChatTemplate(source, bos_token, eos_token));
+  if (named.empty()) return usual;
+  auto several = std::make_unique<SeveralChatTemplates>(std::move(usual));
+  for (const NamedTemplate& entry : named) {
+    auto parsed = ParseChatTemplate(entry.source, bos_token, eos_token);
+    if (!parsed.ok()) {
+      return Annotate(parsed.status(), absl::StrCat("the chat template '", entry.name, "'"));
+    }
+    several->Add(entry.name, *std::move(parsed));
+  }
+  return several;
+}
 
 absl::StatusOr<std::unique_ptr<ChatTemplate>> ParseChatTemplate(const std::string& source,
                                                                 const std::string& bos_token,

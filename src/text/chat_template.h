@@ -17,6 +17,10 @@ namespace shoal::text {
 
 struct RenderOptions {
   bool add_generation_prompt = true;
+  // The text ends where the last message's content ends, for the model to go on from there; not
+  // with add_generation_prompt. White space at the end of that content stays unless the template
+  // strips it.
+  bool continue_final_message = false;
   absl::Time now = absl::UnixEpoch();  // for strftime_now
 };
 
@@ -46,6 +50,13 @@ class ChatTemplate {
 };
 
 // Syntax errors are found here, with their line. bos and eos are the spellings templates may use.
+// The one named "tool_use" is used for requests with tools, "rag" for ones with documents and no
+// tools, `source` for all others; templates of other names are ignored.
+absl::StatusOr<std::unique_ptr<ChatTemplate>> ParseChatTemplates(
+    const std::string& source, const std::vector<NamedTemplate>& named,
+    const std::string& bos_token, const std::string& eos_token);
+
+// A model's only template.
 absl::StatusOr<std::unique_ptr<ChatTemplate>> ParseChatTemplate(const std::string& source,
                                                                 const std::string& bos_token,
                                                                 const std::string& eos_token);

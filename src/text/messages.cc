@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/messages.h"
 
+#include <iterator>
 #include <string>
 
 #include "base/status.h"
@@ -51,6 +52,26 @@ void ParseArguments(ordered_json* call) {
   if (!too_deep && parsed.is_object()) *arguments = std::move(parsed);
 }
 
+// Members that are null count as absent; content is always there.
+void DropNulls(ordered_json* message) {
+  for (auto it = message->begin(); it != message->end();) {
+    it = it->is_null() ? message->erase(it) : std::next(it);
+  }
+  if (!message->contains("content")) (*message)["content"] = "";
+}
+
+// Templates read a message's reasoning under one of two names, clients write it under three.
+void NameReasoning(ordered_json* message) {
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    const auto found = message->find(name);
+    if (found == message->end()) continue;
+    const ordered_json reasoning = *found;
+    if (!message->contains("thinking")) (*message)["thinking"] = reasoning;
+    (*message)["reasoning_content"] = reasoning;
+    return;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ordered_json> NormalizeMessages(const ordered_json& messages, bool join_parts) {
@@ -62,7 +83,8 @@ absl::StatusOr<ordered_json> NormalizeMessages(const ordered_json& messages, boo
       return absl::InvalidArgumentError(
           absl::StrCat("messages[", index, "] is not an object with a role"));
     }
-    if (!message.contains("content") || message["content"].is_null()) message["content"] = "";
+    DropNulls(&message);
+    NameReasoning(&message);
     if (join_parts && message["content"].is_array()) {
       SHOAL_RETURN_IF_ERROR(JoinParts(index, &message["content"]));
     }

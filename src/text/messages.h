@@ -8,7 +8,9 @@
 
 namespace shoal::text {
 
-// A copy in which content that is missing or null is "", tool calls' arguments are objects, and
+// A copy in which members that are null are absent, content that is missing is "", reasoning goes
+// by the names templates read ("reasoning_content" and "thinking"), tool calls' arguments are
+// objects, and
 // (`join_parts`) lists of text parts are one string, joined by newlines. INVALID_ARGUMENT naming
 // the message that is malformed or has a part that is not text.
 absl::StatusOr<nlohmann::ordered_json> NormalizeMessages(const nlohmann::ordered_json& messages,

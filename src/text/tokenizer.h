@@ -62,9 +62,16 @@ class Tokenizer {
 };
 
 // What the text side needs of a model: its tokenizer and its chat template.
+// A chat template for some kind of request.
+struct NamedTemplate {
+  std::string name;  // "tool_use", "rag", ...
+  std::string source;
+};
+
 struct TextModel {
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::string chat_template;  // empty: none
+  std::string chat_template;                   // empty: none
+  std::vector<NamedTemplate> named_templates;  // beside that one, by name
   // The spellings a chat template may use, as the model's files name them; empty: none. The tokens
   // that end generation are tokenizer->eos(), which may be others.
   std::string bos_token;

@@ -172,6 +172,21 @@ TEST_F(LoadTest, FindsTheChatTemplateWhereverItIs) {
   config_["chat_template"] = "S";
   EXPECT_EQ(Load()->chat_template, "S");
   EXPECT_EQ(Load({{"chat_template.jinja", "J\n"}})->chat_template, "J\n");
+  config_["chat_template"] = ordered_json::parse(
+      R"([{"name":"tool_use","template":"T"},{"name":"default","template":"D"}])");
+  const auto listed = Load();
+  EXPECT_EQ(listed->chat_template, "D");
+  ASSERT_EQ(listed->named_templates.size(), 1u);
+  EXPECT_EQ(listed->named_templates[0].name, "tool_use");
+  EXPECT_EQ(listed->named_templates[0].source, "T");
+  EXPECT_TRUE(Load({{"chat_template.jinja", "J\n"}})->named_templates.empty());
+  const auto files = Load({{"chat_template.jinja", "J"},
+                           {"additional_chat_templates/tool_use.jinja", "U"},
+                           {"additional_chat_templates/rag.jinja", "R"},
+                           {"additional_chat_templates/readme.txt", "?"}});
+  ASSERT_EQ(files->named_templates.size(), 2u);
+  EXPECT_EQ(files->named_templates[0].name, "rag");
+  EXPECT_EQ(files->named_templates[1].source, "U");
   config_["chat_template"] = ordered_json::parse(R"([{"name":"tool_use","template":"T"}])");
   ExpectRefused("chat_template");
 }

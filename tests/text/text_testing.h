@@ -57,7 +57,9 @@ class TemporaryModel {
   TemporaryModel& operator=(const TemporaryModel&) = delete;
 
   void Write(const std::string& name, const std::string& content) const {
-    std::ofstream(path_ + "/" + name, std::ios::binary) << content;
+    const std::filesystem::path file = path_ + "/" + name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << content;
   }
   const std::string& path() const { return path_; }
 

@@ -25,6 +25,7 @@ struct Expr {
     kItem,       // children[0] [ children[1] ]
     kSlice,      // children[0] [ children[1] : children[2] : children[3] ], absent ones null
     kCall,       // children[0] ( children[1..], keywords )
+    kSpread,     // "*children[0]" among the arguments of a call
     kFilter,     // children[0] | name ( children[1..], keywords )
     kTest,       // children[0] is name ( children[1..] )
     kUnary,      // name children[0]: "-", "+", "not"
@@ -44,8 +45,15 @@ struct Expr {
   Text text;
   Value literal;  // of strings: points to `text`
   std::vector<ExprPtr> children;
-  std::vector<std::pair<std::string, ExprPtr>> keywords;
+  std::vector<std::pair<std::string, ExprPtr>> keywords;  // no name: "**value"
   std::vector<std::string> operators;
+};
+
+// The names beside its parameters that a macro's body asks for.
+struct MacroUses {
+  bool varargs = false;
+  bool kwargs = false;
+  bool caller = false;
 };
 
 struct Node {
@@ -57,6 +65,7 @@ struct Node {
     kSet,       // targets = exprs[0]
     kSetBlock,  // targets[0] = bodies[0] through filters (exprs[0], may be null)
     kMacro,     // name(targets = defaults exprs[i], may be null): bodies[0]
+    kCall,      // call, with "caller" as a macro: caller(targets = defaults exprs[i]): bodies[0]
     kWith,      // targets[i] = exprs[i]: bodies[0]
     kFilter,    // bodies[0] through exprs[0]
     kBreak,
@@ -68,7 +77,10 @@ struct Node {
   std::string name;
   std::string attribute;  // of kSet and kSetBlock on "namespace.attribute"
   std::vector<std::string> targets;
-  bool unpack = false;  // targets take an iterable apart
+  bool unpack = false;     // targets take an iterable apart
+  bool recursive = false;  // of kFor: the body may call "loop"
+  MacroUses uses;          // of kMacro and kCall
+  ExprPtr call;            // of kCall
   std::vector<ExprPtr> exprs;
   std::vector<Body> bodies;
 };

@@ -62,7 +62,7 @@ absl::StatusOr<Value> Mapping(Machine& machine, const Arguments& arguments, cons
   }
   for (const auto& [name, value] : arguments.named) {
     machine.arena.Charge(4 * sizeof(Value));
-    into.dict->Set(machine.arena.NewString(name, false), value);
+    into.dict->Set(machine.arena.NewString(name, arguments.user_names), value);
   }
   return into;
 }

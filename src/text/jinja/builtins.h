@@ -32,6 +32,7 @@ struct Machine {
 struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
+  bool user_names = false;  // some of the names come from users
 
   // The argument at `index` or called `name`; null when not given.
   const Value* Get(size_t index, absl::string_view name) const;
@@ -69,6 +70,8 @@ bool IsGlobalFunction(absl::string_view name);
 absl::StatusOr<Value> CallGlobalFunction(Machine& machine, absl::string_view name,
                                          const Arguments& arguments);
 
+// A method that would change its value in place, which no template may do.
+bool ChangesValue(const Value& self, absl::string_view name);
 bool HasMethod(const Value& self, absl::string_view name);
 absl::StatusOr<Value> CallMethod(Machine& machine, const Value& self, absl::string_view name,
                                  const Arguments& arguments);

@@ -11,7 +11,7 @@ namespace shoal::text::jinja {
 namespace {
 
 constexpr int kDepthMax = 400;
-constexpr size_t kScopesMax = 300;
+constexpr size_t kScopesMax = 2000;
 
 }  // namespace
 
@@ -48,7 +48,9 @@ absl::StatusOr<Value> Interpreter::EvaluateChecked(const Expr& expr) {
     case Type::kSlice:
       return Subscript(expr);
     case Type::kCall:
-      return Call(expr);
+      return Call(expr, /*caller=*/nullptr);
+    case Type::kSpread:
+      break;
     case Type::kFilter:
     case Type::kTest:
       return FilterOrTest(expr);
@@ -105,68 +107,6 @@ absl::StatusOr<Value> Interpreter::Chain(const Expr& expr) {
     left = right;
   }
   return Value::Bool(true);
-}
-
-absl::StatusOr<Arguments> Interpreter::EvaluateArguments(const Expr& expr) {
-  Arguments arguments;
-  for (size_t i = 1; i < expr.children.size(); ++i) {
-    SHOAL_ASSIGN_OR_RETURN(const Value value, Evaluate(*expr.children[i]));
-    arguments.positional.push_back(value);
-  }
-  for (const auto& [name, child] : expr.keywords) {
-    SHOAL_ASSIGN_OR_RETURN(const Value value, Evaluate(*child));
-    arguments.named.emplace_back(name, value);
-  }
-  return arguments;
-}
-
-absl::StatusOr<Value> Interpreter::Call(const Expr& expr) {
-  SHOAL_ASSIGN_OR_RETURN(const Value callee, Evaluate(*expr.children[0]));
-  if (callee.is(Kind::kUndefined)) return FailUndefined(callee);
-  if (!callee.is(Kind::kCallable)) {
-    return Fail(absl::StrCat("'", TypeName(callee), "' is not callable"));
-  }
-  SHOAL_ASSIGN_OR_RETURN(const Arguments arguments, EvaluateArguments(expr));
-  const Callable& callable = *callee.callable;
-  switch (callable.type) {
-    case Callable::Type::kMacro:
-      return CallMacro(*callable.macro, arguments);
-    case Callable::Type::kMethod:
-      return CallMethod(machine_, callable.self, callable.name, arguments);
-    case Callable::Type::kFunction:
-      return CallGlobalFunction(machine_, callable.name, arguments);
-  }
-  return Fail("an unknown callable");
-}
-
-absl::StatusOr<Value> Interpreter::CallMacro(const Node& macro, const Arguments& arguments) {
-  if (arguments.positional.size() > macro.targets.size()) {
-    return Fail(absl::StrCat("macro '", macro.name, "' takes at most ", macro.targets.size(),
-                             " arguments"));
-  }
-  for (const auto& [name, value] : arguments.named) {
-    bool known = false;
-    for (const std::string& target : macro.targets) known = known || target == name;
-    if (!known) return Fail(absl::StrCat("macro '", macro.name, "' has no parameter '", name, "'"));
-  }
-  const size_t outer_frame = std::exchange(frame_, scopes_.size());
-  scopes_.emplace_back();
-  for (size_t i = 0; i < macro.targets.size(); ++i) {
-    const Value* given = arguments.Get(i, macro.targets[i]);
-    Value value = machine_.arena.NewUndefined(
-        absl::StrCat("parameter '", macro.targets[i], "' was not provided"));
-    if (given != nullptr) {
-      value = *given;
-    } else if (macro.exprs[i] != nullptr) {
-      SHOAL_ASSIGN_OR_RETURN(value, Evaluate(*macro.exprs[i]));
-    }
-    Assign(macro.targets[i], value);
-  }
-  TextBuilder text;
-  SHOAL_RETURN_IF_ERROR(Execute(macro.bodies[0], &text).status());
-  scopes_.pop_back();
-  frame_ = outer_frame;
-  return machine_.arena.NewString(std::move(text));
 }
 
 absl::StatusOr<Value> Interpreter::FilterOrTest(const Expr& expr) {

@@ -103,7 +103,8 @@ absl::StatusOr<ExprPtr> ExpressionParser::Tuple(bool conditional) {
     const Token& token = stream_.Peek();
     const bool ends = token.type == Token::Type::kVariableEnd ||
                       token.type == Token::Type::kBlockEnd || stream_.AtOperator(")") ||
-                      stream_.AtOperator("=") || stream_.AtName("if");
+                      stream_.AtOperator("=") || stream_.AtName("if") ||
+                      stream_.AtName("recursive");
     if (comma && ends) break;
     SHOAL_ASSIGN_OR_RETURN(ExprPtr item, conditional ? Conditional() : Or());
     items.push_back(std::move(item));
@@ -270,6 +271,9 @@ absl::StatusOr<ExprPtr> ExpressionParser::Primary() {
     } else if (name == "none" || name == "None") {
       constant->literal = Value::None();
     } else {
+      uses_.varargs = uses_.varargs || name == "varargs";
+      uses_.kwargs = uses_.kwargs || name == "kwargs";
+      uses_.caller = uses_.caller || name == "caller";
       return Make(Type::kName, token.line, name);
     }
     return constant;

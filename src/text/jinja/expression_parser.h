@@ -43,6 +43,8 @@ class ExpressionParser {
   absl::StatusOr<ExprPtr> Tuple(bool conditional);
   // "name(args)" of a filter, applied to `operand`; then further "| name" ones.
   absl::StatusOr<ExprPtr> FilterChain(ExprPtr operand);
+  // What macros ask for, seen since it was last reset.
+  MacroUses* uses() { return &uses_; }
 
  private:
   absl::StatusOr<ExprPtr> Conditional();
@@ -74,6 +76,7 @@ class ExpressionParser {
 
   TokenStream& stream_;
   int nesting_ = 0;
+  MacroUses uses_;
 };
 
 }  // namespace shoal::text::jinja

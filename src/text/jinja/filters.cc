@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
@@ -14,6 +16,7 @@
 #include "text/jinja/json.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/sequence_filters.h"
+#include "text/jinja/string_filters.h"
 #include "text/jinja/strings.h"
 #include "text/utf8.h"
 
@@ -96,12 +99,44 @@ Result StringFilter(Machine& machine, const Value& self, const Arguments&) {
 
 Result Identity(Machine&, const Value& self, const Arguments&) { return self; }
 
+// int(text, radix) of Python; 0: by the prefix.
+std::optional<int64_t> ParseInteger(absl::string_view text, int64_t radix) {
+  text = absl::StripAsciiWhitespace(text);
+  bool negative = absl::ConsumePrefix(&text, "-");
+  if (!negative) absl::ConsumePrefix(&text, "+");
+  static constexpr std::pair<char, int> kPrefixes[] = {{'x', 16}, {'o', 8}, {'b', 2}};
+  for (const auto& [letter, of] : kPrefixes) {
+    const bool here = text.size() > 2 && text[0] == '0' && absl::ascii_tolower(text[1]) == letter;
+    if (!here || (radix != of && radix != 0)) continue;
+    text.remove_prefix(2);
+    radix = of;
+    break;
+  }
+  if (radix == 0) radix = 10;
+  if (radix < 2 || radix > 36 || text.empty()) return std::nullopt;
+  int64_t value = 0;
+  for (const char c : text) {
+    const int64_t digit = absl::ascii_isdigit(c)   ? c - '0'
+                          : absl::ascii_isalpha(c) ? absl::ascii_tolower(c) - 'a' + 10
+                                                   : radix;
+    if (digit >= radix || __builtin_mul_overflow(value, radix, &value) ||
+        __builtin_sub_overflow(value, digit, &value)) {
+      return std::nullopt;
+    }
+  }
+  if (!negative && value == INT64_MIN) return std::nullopt;
+  return negative ? value : -value;
+}
+
 Result IntFilter(Machine&, const Value& self, const Arguments& arguments) {
   if (self.is(Kind::kUndefined)) return FailUndefined(self);
   const Value* missing = arguments.Get(0, "default");
   const Value* base = arguments.Get(1, "base");
-  if (base != nullptr && (!base->is(Kind::kInt) || base->integer != 10)) {
-    return Fail("int: only base 10 is supported");
+  if (Given(base) && !base->is(Kind::kInt)) return Fail("int's base is no integer");
+  const int64_t radix = Given(base) ? base->integer : 10;
+  if (self.is(Kind::kString) && radix != 10) {
+    const std::optional<int64_t> parsed = ParseInteger(self.str(), radix);
+    if (parsed.has_value()) return Value::Int(*parsed, HasUser(self));
   }
   if (self.is(Kind::kInt)) return self;
   if (self.is(Kind::kBool)) return Value::Int(self.as_int());
@@ -147,6 +182,7 @@ Result Round(Machine&, const Value& self, const Arguments& arguments) {
   if (how == "ceil") return Value::Float(std::ceil(self.as_double() * scale) / scale, self.user);
   if (how == "floor") return Value::Float(std::floor(self.as_double() * scale) / scale, self.user);
   if (how != "common") return Fail("round's method must be common, ceil or floor");
+  if (!self.is(Kind::kFloat)) return Value::Int(self.as_int(), self.user);
   char buffer[400];
   std::snprintf(buffer, sizeof(buffer), "%.*f", static_cast<int>(digits), self.as_double());
   double rounded = 0;
@@ -266,6 +302,15 @@ constexpr Filter kFilters[] = {
     {"last", 0, "", LastFilter},
     {"list", 0, "", ListFilter},
     {"items", 0, "", ItemsFilter},
+    {"batch", 2, ",linecount,fill_with,", BatchFilter},
+    {"slice", 2, ",slices,fill_with,", SliceFilter},
+    {"groupby", 3, ",attribute,default,case_sensitive,", GroupByFilter},
+    {"format", -1, "", FormatFilter},
+    {"center", 1, ",width,", CenterFilter},
+    {"wordcount", 0, "", WordCountFilter},
+    {"truncate", 4, ",length,killwords,end,leeway,", TruncateFilter},
+    {"urlencode", 0, "", UrlEncodeFilter},
+    {"forceescape", 0, "", Escape},
 };
 
 }  // namespace

@@ -23,14 +23,14 @@ absl::StatusOr<Text> Interpreter::Run(const Body& body) {
 
 Value Interpreter::Lookup(absl::string_view name) {
   const auto find = [name](const Scope& scope) -> const Value* {
-    const auto found = std::find_if(scope.begin(), scope.end(),
+    const auto found = std::find_if(scope.bindings.begin(), scope.bindings.end(),
                                     [name](const auto& binding) { return binding.first == name; });
-    return found == scope.end() ? nullptr : &found->second;
+    return found == scope.bindings.end() ? nullptr : &found->second;
   };
   for (size_t i = scopes_.size(); i-- > frame_;) {
-    if (const Value* found = find(scopes_[i])) return *found;
+    if (const Value* found = find(*scopes_[i])) return *found;
   }
-  if (const Value* found = find(scopes_[0])) return *found;
+  if (const Value* found = find(*scopes_[0])) return *found;
   if (IsGlobalFunction(name)) {
     return machine_.arena.NewCallable({.type = Callable::Type::kFunction,
                                        .name = std::string(name),
@@ -41,13 +41,52 @@ Value Interpreter::Lookup(absl::string_view name) {
 }
 
 void Interpreter::Assign(absl::string_view name, const Value& value) {
-  Scope& scope = scopes_.back();
-  for (auto& binding : scope) {
+  auto& bindings = scopes_.back()->bindings;
+  for (auto& binding : bindings) {
     if (binding.first != name) continue;
     binding.second = value;
     return;
   }
-  scope.emplace_back(name, value);
+  bindings.emplace_back(name, value);
+}
+
+void Interpreter::PushScope() {
+  if (free_.empty()) {
+    machine_.arena.Charge(sizeof(Scope));
+    free_.push_back(&pool_.emplace_back());
+  }
+  scopes_.push_back(free_.back());
+  free_.pop_back();
+}
+
+void Interpreter::PopScope() {
+  Scope* scope = scopes_.back();
+  scopes_.pop_back();
+  if (scope->captured) {
+    machine_.arena.Charge(scope->bindings.capacity() * sizeof(scope->bindings[0]));
+    return;
+  }
+  scope->bindings.clear();
+  free_.push_back(scope);
+}
+
+std::vector<Scope*> Interpreter::VisibleScopes() {
+  std::vector<Scope*> visible(
+      scopes_.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(frame_, 1)), scopes_.end());
+  for (Scope* scope : visible) scope->captured = true;
+  machine_.arena.Charge(visible.size() * sizeof(Scope*));
+  return visible;
+}
+
+size_t Interpreter::EnterFrame(const std::vector<Scope*>& scopes) {
+  const size_t outer = std::exchange(frame_, scopes_.size());
+  scopes_.insert(scopes_.end(), scopes.begin(), scopes.end());
+  return outer;
+}
+
+void Interpreter::LeaveFrame(size_t outer) {
+  scopes_.resize(frame_);
+  frame_ = outer;
 }
 
 absl::StatusOr<Interpreter::Flow> Interpreter::Execute(const Body& body, TextBuilder* out) {
@@ -89,10 +128,10 @@ absl::StatusOr<Interpreter::Flow> Interpreter::ExecuteNode(const Node& node, Tex
       SHOAL_RETURN_IF_ERROR(SetBlock(node));
       return Flow::kNext;
     case Node::Type::kMacro:
-      Assign(node.name, machine_.arena.NewCallable({.type = Callable::Type::kMacro,
-                                                    .name = node.name,
-                                                    .self = Value(),
-                                                    .macro = &node}));
+      Assign(node.name, MakeMacro(node));
+      return Flow::kNext;
+    case Node::Type::kCall:
+      SHOAL_RETURN_IF_ERROR(CallBlock(node, out));
       return Flow::kNext;
     case Node::Type::kWith:
       return With(node, out);
@@ -130,65 +169,6 @@ absl::Status Interpreter::Unpack(const Node& node, const Value& value) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Value>> Interpreter::LoopItems(const Node& node) {
-  SHOAL_ASSIGN_OR_RETURN(const Value iterable, Evaluate(*node.exprs[0]));
-  SHOAL_ASSIGN_OR_RETURN(std::vector<Value> items, Iterate(machine_, iterable));
-  if (node.exprs.size() < 2) return items;
-  std::vector<Value> kept;
-  scopes_.emplace_back();
-  for (const Value& item : items) {
-    SHOAL_RETURN_IF_ERROR(Unpack(node, item));
-    SHOAL_ASSIGN_OR_RETURN(const Value keep, Evaluate(*node.exprs[1]));
-    if (Truth(keep)) kept.push_back(item);
-  }
-  scopes_.pop_back();
-  return kept;
-}
-
-Value Interpreter::LoopVariable(const std::vector<Value>& items, size_t index, const Value& loop) {
-  static const Text kNames[] = {{"index", {}},     {"index0", {}},   {"revindex", {}},
-                                {"revindex0", {}}, {"first", {}},    {"last", {}},
-                                {"length", {}},    {"previtem", {}}, {"nextitem", {}}};
-  const int64_t i = static_cast<int64_t>(index);
-  const int64_t count = static_cast<int64_t>(items.size());
-  const Value missing = Value();
-  const Value values[] = {Value::Int(i + 1),
-                          Value::Int(i),
-                          Value::Int(count - i),
-                          Value::Int(count - i - 1),
-                          Value::Bool(i == 0),
-                          Value::Bool(i + 1 == count),
-                          Value::Int(count),
-                          i > 0 ? items[index - 1] : missing,
-                          i + 1 < count ? items[index + 1] : missing};
-  const bool filled = !loop.dict->entries.empty();  // in this order, by the first round
-  for (size_t name = 0; name < std::size(kNames); ++name) {
-    if (filled) {
-      loop.dict->entries[name].second = values[name];
-    } else {
-      loop.dict->Set(Value::String(&kNames[name]), values[name]);
-    }
-  }
-  return loop;
-}
-
-absl::StatusOr<Interpreter::Flow> Interpreter::For(const Node& node, TextBuilder* out) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<Value> items, LoopItems(node));
-  if (items.empty()) return Execute(node.bodies[1], out);
-  const Value loop = machine_.arena.NewNamespace();
-  scopes_.emplace_back();
-  for (size_t i = 0; i < items.size(); ++i) {
-    SHOAL_RETURN_IF_ERROR(machine_.Work());
-    scopes_.back().clear();
-    Assign("loop", LoopVariable(items, i, loop));
-    SHOAL_RETURN_IF_ERROR(Unpack(node, items[i]));
-    SHOAL_ASSIGN_OR_RETURN(const Flow flow, Execute(node.bodies[0], out));
-    if (flow == Flow::kBreak) break;
-  }
-  scopes_.pop_back();
-  return Flow::kNext;
-}
-
 absl::Status Interpreter::Set(const Node& node, const Value& value) {
   if (node.attribute.empty()) return Unpack(node, value);
   const Value target = Lookup(node.targets[0]);
@@ -203,17 +183,17 @@ absl::Status Interpreter::Set(const Node& node, const Value& value) {
 
 absl::StatusOr<Value> Interpreter::Capture(const Body& body) {
   TextBuilder text;
-  scopes_.emplace_back();
+  PushScope();
   SHOAL_RETURN_IF_ERROR(Execute(body, &text).status());
-  scopes_.pop_back();
+  PopScope();
   return machine_.arena.NewString(std::move(text));
 }
 
 absl::StatusOr<Value> Interpreter::ThroughFilters(const Expr& chain, const Value& text) {
-  scopes_.emplace_back();
+  PushScope();
   Assign(kBlockText, text);
   SHOAL_ASSIGN_OR_RETURN(const Value result, Evaluate(chain));
-  scopes_.pop_back();
+  PopScope();
   return result;
 }
 
@@ -238,10 +218,10 @@ absl::StatusOr<Interpreter::Flow> Interpreter::With(const Node& node, TextBuilde
     SHOAL_ASSIGN_OR_RETURN(const Value value, Evaluate(*expr));
     values.push_back(value);
   }
-  scopes_.emplace_back();
+  PushScope();
   for (size_t i = 0; i < values.size(); ++i) Assign(node.targets[i], values[i]);
   SHOAL_ASSIGN_OR_RETURN(const Flow flow, Execute(node.bodies[0], out));
-  scopes_.pop_back();
+  PopScope();
   return flow;
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The methods of strings, lists and dicts that do not change them.
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -10,7 +8,9 @@
 #include "absl/strings/match.h"
 #include "base/status.h"
 #include "text/jinja/builtins.h"
+#include "text/jinja/format.h"
 #include "text/jinja/operators.h"
+#include "text/jinja/string_methods.h"
 #include "text/jinja/strings.h"
 #include "text/utf8.h"
 
@@ -94,16 +94,6 @@ Result ReplaceMethod(Machine& machine, const Value& self, const Arguments& argum
   return Replace(machine, self, *from, *to, count);
 }
 
-template <bool kLast>
-Result FindMethod(Machine&, const Value& self, const Arguments& arguments) {
-  SHOAL_ASSIGN_OR_RETURN(const Value* const part, RequiredString(arguments, 0));
-  if (arguments.positional.size() > 1) return Fail("find with bounds is not supported");
-  const size_t at = kLast ? self.str().rfind(part->str()) : self.str().find(part->str());
-  if (at == std::string::npos) return Value::Int(-1);
-  return Value::Int(
-      static_cast<int64_t>(CountCharacters(absl::string_view(self.str()).substr(0, at))));
-}
-
 Result CountMethod(Machine& machine, const Value& self, const Arguments& arguments) {
   SHOAL_ASSIGN_OR_RETURN(const Value* const part, RequiredString(arguments, 0));
   SHOAL_RETURN_IF_ERROR(machine.Work(1 + static_cast<int64_t>(self.str().size() / 64)));
@@ -143,17 +133,6 @@ Result SplitLinesMethod(Machine& machine, const Value& self, const Arguments& ar
   return SplitLines(machine, self, keep != nullptr && Truth(*keep));
 }
 
-bool IsAlpha(uint32_t code) {
-  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code));
-  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
-}
-
-bool IsDigit(uint32_t code) {
-  return utf8proc_category(static_cast<utf8proc_int32_t>(code)) == UTF8PROC_CATEGORY_ND;
-}
-
-bool IsAlphaOrDigit(uint32_t code) { return IsAlpha(code) || IsDigit(code); }
-
 template <bool (*kMatches)(uint32_t)>
 Result AllMethod(Machine&, const Value& self, const Arguments&) {
   const std::string& text = self.str();
@@ -191,6 +170,14 @@ Result DictValues(Machine& machine, const Value& self, const Arguments&) {
   std::vector<Value> items;
   for (const auto& [key, value] : self.dict->entries) items.push_back(value);
   return machine.arena.NewList(std::move(items));
+}
+
+Result CopyMethod(Machine& machine, const Value& self, const Arguments&) {
+  if (self.is(Kind::kList)) return machine.arena.NewList(self.list->items);
+  const Value copy = machine.arena.NewDict();
+  machine.arena.Charge(self.dict->entries.size() * 4 * sizeof(Value));
+  for (const auto& [key, value] : self.dict->entries) copy.dict->Set(key, value);
+  return copy;
 }
 
 Result ListCount(Machine&, const Value& self, const Arguments& arguments) {
@@ -233,20 +220,34 @@ constexpr Method kMethods[] = {
     {Kind::kString, "title", CaseMethod<Case::kTitle>},
     {Kind::kString, "capitalize", CaseMethod<Case::kCapitalize>},
     {Kind::kString, "replace", ReplaceMethod},
-    {Kind::kString, "find", FindMethod<false>},
-    {Kind::kString, "rfind", FindMethod<true>},
+    {Kind::kString, "find", FindMethod},
+    {Kind::kString, "rfind", RightFindMethod},
+    {Kind::kString, "index", IndexMethod},
+    {Kind::kString, "rindex", RightIndexMethod},
+    {Kind::kString, "center", CenterMethod},
+    {Kind::kString, "ljust", LeftJustifyMethod},
+    {Kind::kString, "rjust", RightJustifyMethod},
+    {Kind::kString, "zfill", ZeroFillMethod},
+    {Kind::kString, "swapcase", SwapCaseMethod},
+    {Kind::kString, "format", BraceFormat},
     {Kind::kString, "count", CountMethod},
     {Kind::kString, "join", JoinMethod},
     {Kind::kString, "partition", PartitionMethod<false>},
     {Kind::kString, "rpartition", PartitionMethod<true>},
     {Kind::kString, "isalpha", AllMethod<IsAlpha>},
-    {Kind::kString, "isdigit", AllMethod<IsDigit>},
-    {Kind::kString, "isalnum", AllMethod<IsAlphaOrDigit>},
+    {Kind::kString, "isdigit", AllMethod<IsDecimal>},
+    {Kind::kString, "isdecimal", AllMethod<IsDecimal>},
+    {Kind::kString, "isnumeric", AllMethod<IsNumeric>},
+    {Kind::kString, "isalnum", AllMethod<IsAlphaOrNumeric>},
+    {Kind::kString, "isupper", IsUpperMethod},
+    {Kind::kString, "islower", IsLowerMethod},
     {Kind::kString, "isspace", AllMethod<IsPythonSpace>},
     {Kind::kDict, "get", DictGet},
     {Kind::kDict, "items", DictItems},
     {Kind::kDict, "keys", DictKeys},
     {Kind::kDict, "values", DictValues},
+    {Kind::kDict, "copy", CopyMethod},
+    {Kind::kList, "copy", CopyMethod},
     {Kind::kList, "count", ListCount},
     {Kind::kList, "index", ListIndex},
 };
@@ -260,15 +261,27 @@ const Method* FindMethodOf(Kind kind, absl::string_view name) {
 
 }  // namespace
 
+bool ChangesValue(const Value& self, absl::string_view name) {
+  static constexpr absl::string_view kOfLists[] = {"append", "clear", "pop",    "reverse",
+                                                   "insert", "sort",  "extend", "remove"};
+  static constexpr absl::string_view kOfDicts[] = {"clear", "pop", "popitem", "setdefault",
+                                                   "update"};
+  if (self.is(Kind::kList) && !self.list->tuple) {
+    return std::find(std::begin(kOfLists), std::end(kOfLists), name) != std::end(kOfLists);
+  }
+  return self.is(Kind::kDict) &&
+         std::find(std::begin(kOfDicts), std::end(kOfDicts), name) != std::end(kOfDicts);
+}
+
 bool HasMethod(const Value& self, absl::string_view name) {
   return FindMethodOf(self.kind, name) != nullptr;
 }
 
 absl::StatusOr<Value> CallMethod(Machine& machine, const Value& self, absl::string_view name,
                                  const Arguments& arguments) {
-  if (self.is(Kind::kString) || self.is(Kind::kDict)) {
-    SHOAL_RETURN_IF_ERROR(machine.Work(1 + (self.is(Kind::kDict) ? Length(self) : 0)));
-  }
+  const bool string = self.is(Kind::kString);
+  const int64_t size = string ? static_cast<int64_t>(self.str().size() / 64) : Length(self);
+  SHOAL_RETURN_IF_ERROR(machine.Work(1 + size));
   return FindMethodOf(self.kind, name)->function(machine, self, arguments);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/status.h"
+#include "text/jinja/format.h"
 #include "text/utf8.h"
 
 namespace shoal::text::jinja {
@@ -94,6 +95,7 @@ absl::StatusOr<bool> Contains(Machine& machine, const Value& container, const Va
         return Fail(
             absl::StrCat("'in <string>' requires a string on the left, not ", TypeName(item)));
       }
+      SHOAL_RETURN_IF_ERROR(machine.Work(static_cast<int64_t>(container.str().size() / 64)));
       return container.str().find(item.str()) != std::string::npos;
     case Kind::kList: {
       SHOAL_RETURN_IF_ERROR(machine.Work(static_cast<int64_t>(container.list->items.size())));
@@ -168,6 +170,7 @@ absl::StatusOr<Value> Arithmetic(Machine& machine, absl::string_view op, const V
     return machine.arena.NewString(std::move(out));
   }
   if (a.is(Kind::kUndefined)) return FailUndefined(a);
+  if (op == "%" && a.is(Kind::kString)) return PercentFormat(machine, a, b);
   if (b.is(Kind::kUndefined)) return FailUndefined(b);
   if (a.is_number() && b.is_number()) {
     const bool user = a.user || b.user;
@@ -251,6 +254,13 @@ absl::StatusOr<bool> Compare(Machine& machine, absl::string_view op, const Value
 
 absl::StatusOr<Value> GetAttribute(Machine& machine, const Value& object, absl::string_view name) {
   if (object.is(Kind::kUndefined)) return FailUndefined(object);
+  if (ChangesValue(object, name)) {
+    return machine.arena.NewUndefined(absl::StrCat("access to attribute '", name, "' of '",
+                                                   TypeName(object), "' object is unsafe"));
+  }
+  if (object.is(Kind::kList) && object.list->group && (name == "grouper" || name == "list")) {
+    return object.list->items[name == "list" ? 1 : 0];
+  }
   if (object.is(Kind::kNamespace)) {
     if (const Value* found = object.dict->Find(name)) return *found;
   } else if (HasMethod(object, name)) {

@@ -89,6 +89,7 @@ class Parser {
     if (name.text == "for") return For(name.line, body);
     if (name.text == "set") return Set(name.line, body);
     if (name.text == "macro") return Macro(name.line, body);
+    if (name.text == "call") return CallBlock(name.line, body);
     if (name.text == "with") return With(name.line, body);
     if (name.text == "filter") return FilterBlock(name.line, body);
     if (name.text == "break" || name.text == "continue") {
@@ -99,8 +100,13 @@ class Parser {
       return EndBlock();
     }
     if (name.text == "generation") {  // marks the assistant's own text; prints what it holds
+      auto node = Make(Type::kWith, name.line);
       SHOAL_RETURN_IF_ERROR(EndBlock());
-      SHOAL_RETURN_IF_ERROR(Statements({"endgeneration"}, body).status());
+      node->bodies.emplace_back();
+      const int outer_loops = std::exchange(loops_, 0);
+      SHOAL_RETURN_IF_ERROR(Statements({"endgeneration"}, &node->bodies[0]).status());
+      loops_ = outer_loops;
+      body->push_back(std::move(node));
       return EndBlock();
     }
     return TemplateError(name.line,
@@ -154,9 +160,7 @@ class Parser {
       SHOAL_ASSIGN_OR_RETURN(ExprPtr filter, expressions_.Expression());
       node->exprs.push_back(std::move(filter));
     }
-    if (stream_.AtName("recursive")) {
-      return TemplateError(line, "recursive loops are not supported");
-    }
+    node->recursive = stream_.TakeName("recursive");
     SHOAL_RETURN_IF_ERROR(EndBlock());
     node->bodies.resize(2);
     ++loops_;
@@ -205,6 +209,27 @@ class Parser {
     auto node = Make(Type::kMacro, line);
     if (stream_.Peek().type != Token::Type::kName) return stream_.Unexpected("the macro's name");
     node->name = stream_.Next().text;
+    SHOAL_RETURN_IF_ERROR(Parameters(node.get()));
+    SHOAL_RETURN_IF_ERROR(MacroBody("endmacro", node.get()));
+    if (stream_.AtName(node->name)) stream_.Next();
+    body->push_back(std::move(node));
+    return EndBlock();
+  }
+
+  absl::Status CallBlock(int line, Body* body) {
+    auto node = Make(Type::kCall, line);
+    node->name = "caller";
+    if (stream_.AtOperator("(")) SHOAL_RETURN_IF_ERROR(Parameters(node.get()));
+    SHOAL_ASSIGN_OR_RETURN(node->call, expressions_.Expression());
+    if (node->call->type != Expr::Type::kCall) {
+      return TemplateError(line, "expected the call of a macro after 'call'");
+    }
+    SHOAL_RETURN_IF_ERROR(MacroBody("endcall", node.get()));
+    body->push_back(std::move(node));
+    return EndBlock();
+  }
+
+  absl::Status Parameters(Node* node) {
     SHOAL_RETURN_IF_ERROR(stream_.Expect("("));
     while (!stream_.TakeOperator(")")) {
       if (!node->targets.empty()) SHOAL_RETURN_IF_ERROR(stream_.Expect(","));
@@ -213,17 +238,27 @@ class Parser {
       ExprPtr missing;
       if (stream_.TakeOperator("=")) {
         SHOAL_ASSIGN_OR_RETURN(missing, expressions_.Expression());
+      } else if (!node->exprs.empty() && node->exprs.back() != nullptr) {
+        return TemplateError(node->line, "a parameter without a default follows one with it");
       }
       node->exprs.push_back(std::move(missing));
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status MacroBody(const char* end, Node* node) {
     SHOAL_RETURN_IF_ERROR(EndBlock());
     node->bodies.emplace_back();
     const int outer_loops = std::exchange(loops_, 0);
-    SHOAL_RETURN_IF_ERROR(Statements({"endmacro"}, &node->bodies[0]).status());
+    const MacroUses outer = std::exchange(*expressions_.uses(), MacroUses());
+    SHOAL_RETURN_IF_ERROR(Statements({end}, &node->bodies[0]).status());
     loops_ = outer_loops;
-    if (stream_.AtName(node->name)) stream_.Next();
-    body->push_back(std::move(node));
-    return EndBlock();
+    MacroUses* uses = expressions_.uses();
+    node->uses = *uses;  // what is used inside is used outside as well
+    *uses = {.varargs = uses->varargs || outer.varargs,
+             .kwargs = uses->kwargs || outer.kwargs,
+             .caller = uses->caller || outer.caller};
+    return absl::OkStatus();
   }
 
   absl::Status With(int line, Body* body) {

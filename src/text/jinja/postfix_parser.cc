@@ -83,8 +83,17 @@ absl::Status ExpressionParser::Arguments(Expr* call) {
     }
     first = false;
     const Token& token = stream_.Peek();
-    if (stream_.AtOperator("*") || stream_.AtOperator("**")) {
-      return TemplateError(token.line, "'*' and '**' arguments are not supported");
+    if (stream_.TakeOperator("*")) {
+      SHOAL_ASSIGN_OR_RETURN(ExprPtr value, Conditional());
+      SHOAL_ASSIGN_OR_RETURN(value,
+                             Finish(MakeOn(Type::kSpread, token.line, "", std::move(value))));
+      call->children.push_back(std::move(value));
+      continue;
+    }
+    if (stream_.TakeOperator("**")) {
+      SHOAL_ASSIGN_OR_RETURN(ExprPtr value, Conditional());
+      call->keywords.emplace_back("", std::move(value));
+      continue;
     }
     const Token& after = stream_.Peek(1);
     if (token.type == Token::Type::kName && after.type == Token::Type::kOperator &&

@@ -17,20 +17,6 @@ namespace {
 
 using Result = absl::StatusOr<Value>;
 
-// "a.b.0": attributes and indices, one after another.
-Result DottedAttribute(Machine& machine, const Value& object, const Value& path) {
-  if (path.is(Kind::kInt)) return GetItem(machine, object, path);
-  if (!path.is(Kind::kString)) return Fail("an attribute must be named by a string");
-  Value value = object;
-  for (const absl::string_view part : absl::StrSplit(path.str(), '.')) {
-    int64_t index = 0;
-    const Value key =
-        absl::SimpleAtoi(part, &index) ? Value::Int(index) : machine.arena.NewString(part, false);
-    SHOAL_ASSIGN_OR_RETURN(value, GetItem(machine, value, key));
-  }
-  return value;
-}
-
 Arguments Rest(const Arguments& arguments, size_t skip) {
   Arguments rest = arguments;
   rest.positional.erase(rest.positional.begin(),
@@ -69,9 +55,46 @@ Result Choose(Machine& machine, const Value& self, const Arguments& arguments, b
   return machine.arena.NewList(std::move(kept));
 }
 
-// What items are ordered by: an attribute, and strings without regard to case unless asked.
-absl::StatusOr<std::vector<Value>> Keys(Machine& machine, const std::vector<Value>& items,
-                                        const Value* attribute, const Value* case_sensitive) {
+Result Sorted(Machine& machine, const std::vector<Value>& items, const std::vector<Value>& keys,
+              const Value* reverse) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<size_t> order,
+                         SortedOrder(machine, keys, reverse != nullptr && Truth(*reverse)));
+  std::vector<Value> sorted;
+  for (const size_t i : order) sorted.push_back(items[i]);
+  return machine.arena.NewList(std::move(sorted));
+}
+
+Result Extreme(Machine& machine, const Value& self, const Arguments& arguments, int sign) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<Value> items, Iterate(machine, self));
+  if (items.empty()) return machine.arena.NewUndefined("No aggregated item, sequence was empty.");
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::vector<Value> keys,
+      SortKeys(machine, items, arguments.Get(1, "attribute"), arguments.Get(0, "case_sensitive")));
+  size_t best = 0;
+  for (size_t i = 1; i < items.size(); ++i) {
+    SHOAL_ASSIGN_OR_RETURN(const int order, Order(keys[i], keys[best]));
+    if (order == sign) best = i;
+  }
+  return items[best];
+}
+
+}  // namespace
+
+Result DottedAttribute(Machine& machine, const Value& object, const Value& path) {
+  if (path.is(Kind::kInt)) return GetItem(machine, object, path);
+  if (!path.is(Kind::kString)) return Fail("an attribute must be named by a string");
+  Value value = object;
+  for (const absl::string_view part : absl::StrSplit(path.str(), '.')) {
+    int64_t index = 0;
+    const Value key =
+        absl::SimpleAtoi(part, &index) ? Value::Int(index) : machine.arena.NewString(part, false);
+    SHOAL_ASSIGN_OR_RETURN(value, GetItem(machine, value, key));
+  }
+  return value;
+}
+
+absl::StatusOr<std::vector<Value>> SortKeys(Machine& machine, const std::vector<Value>& items,
+                                            const Value* attribute, const Value* case_sensitive) {
   const bool fold = case_sensitive == nullptr || !Truth(*case_sensitive);
   std::vector<Value> keys;
   for (const Value& item : items) {
@@ -83,40 +106,22 @@ absl::StatusOr<std::vector<Value>> Keys(Machine& machine, const std::vector<Valu
     if (!keys.empty()) SHOAL_RETURN_IF_ERROR(Order(keys[0], key).status());
     keys.push_back(key);
   }
-  if (!keys.empty() && keys[0].is(Kind::kList)) return Fail("lists have no order here");
+  if (keys.size() > 1 && keys[0].is(Kind::kList)) return Fail("lists have no order here");
   return keys;
 }
 
-absl::StatusOr<std::vector<Value>> Sorted(Machine& machine, const std::vector<Value>& items,
-                                          const std::vector<Value>& keys, bool reverse) {
-  SHOAL_RETURN_IF_ERROR(machine.Work(static_cast<int64_t>(items.size()) * 4));
-  std::vector<size_t> order(items.size());
+absl::StatusOr<std::vector<size_t>> SortedOrder(Machine& machine, const std::vector<Value>& keys,
+                                                bool reverse) {
+  SHOAL_RETURN_IF_ERROR(machine.Work(static_cast<int64_t>(keys.size()) * 4));
+  std::vector<size_t> order(keys.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   // Keys were found comparable with the first one, so they are with each other.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     const auto ordering = Order(keys[reverse ? b : a], keys[reverse ? a : b]);
     return ordering.ok() && *ordering < 0;
   });
-  std::vector<Value> sorted;
-  for (const size_t i : order) sorted.push_back(items[i]);
-  return sorted;
+  return order;
 }
-
-Result Extreme(Machine& machine, const Value& self, const Arguments& arguments, int sign) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<Value> items, Iterate(machine, self));
-  if (items.empty()) return machine.arena.NewUndefined("No aggregated item, sequence was empty.");
-  SHOAL_ASSIGN_OR_RETURN(
-      const std::vector<Value> keys,
-      Keys(machine, items, arguments.Get(1, "attribute"), arguments.Get(0, "case_sensitive")));
-  size_t best = 0;
-  for (size_t i = 1; i < items.size(); ++i) {
-    SHOAL_ASSIGN_OR_RETURN(const int order, Order(keys[i], keys[best]));
-    if (order == sign) best = i;
-  }
-  return items[best];
-}
-
-}  // namespace
 
 Result MapFilter(Machine& machine, const Value& self, const Arguments& arguments) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<Value> items, Iterate(machine, self));
@@ -181,10 +186,8 @@ Result SortFilter(Machine& machine, const Value& self, const Arguments& argument
   const Value* reverse = arguments.Get(0, "reverse");
   SHOAL_ASSIGN_OR_RETURN(
       const std::vector<Value> keys,
-      Keys(machine, items, arguments.Get(2, "attribute"), arguments.Get(1, "case_sensitive")));
-  SHOAL_ASSIGN_OR_RETURN(std::vector<Value> sorted,
-                         Sorted(machine, items, keys, reverse != nullptr && Truth(*reverse)));
-  return machine.arena.NewList(std::move(sorted));
+      SortKeys(machine, items, arguments.Get(2, "attribute"), arguments.Get(1, "case_sensitive")));
+  return Sorted(machine, items, keys, reverse);
 }
 
 Result DictSortFilter(Machine& machine, const Value& self, const Arguments& arguments) {
@@ -198,17 +201,15 @@ Result DictSortFilter(Machine& machine, const Value& self, const Arguments& argu
   }
   const Value position = Value::Int(by_value ? 1 : 0);
   SHOAL_ASSIGN_OR_RETURN(const std::vector<Value> keys,
-                         Keys(machine, items, &position, arguments.Get(0, "case_sensitive")));
-  SHOAL_ASSIGN_OR_RETURN(std::vector<Value> sorted,
-                         Sorted(machine, items, keys, reverse != nullptr && Truth(*reverse)));
-  return machine.arena.NewList(std::move(sorted));
+                         SortKeys(machine, items, &position, arguments.Get(0, "case_sensitive")));
+  return Sorted(machine, items, keys, reverse);
 }
 
 Result UniqueFilter(Machine& machine, const Value& self, const Arguments& arguments) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<Value> items, Iterate(machine, self));
   SHOAL_ASSIGN_OR_RETURN(
       const std::vector<Value> keys,
-      Keys(machine, items, arguments.Get(1, "attribute"), arguments.Get(0, "case_sensitive")));
+      SortKeys(machine, items, arguments.Get(1, "attribute"), arguments.Get(0, "case_sensitive")));
   std::vector<Value> seen;
   std::vector<Value> kept;
   for (size_t i = 0; i < items.size(); ++i) {

@@ -3,11 +3,23 @@
 // line.
 #pragma once
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "text/jinja/builtins.h"
 #include "text/jinja/value.h"
 
 namespace shoal::text::jinja {
+
+// "a.b.0": attributes and indices, one after another.
+absl::StatusOr<Value> DottedAttribute(Machine& machine, const Value& object, const Value& path);
+// What items are ordered by: an attribute (or null), and strings without regard to case unless
+// asked.
+absl::StatusOr<std::vector<Value>> SortKeys(Machine& machine, const std::vector<Value>& items,
+                                            const Value* attribute, const Value* case_sensitive);
+// The stable order of keys from SortKeys.
+absl::StatusOr<std::vector<size_t>> SortedOrder(Machine& machine, const std::vector<Value>& keys,
+                                                bool reverse);
 
 absl::StatusOr<Value> MapFilter(Machine& machine, const Value& self, const Arguments& arguments);
 absl::StatusOr<Value> SelectFilter(Machine& machine, const Value& self, const Arguments& arguments);
@@ -30,5 +42,9 @@ absl::StatusOr<Value> FirstFilter(Machine& machine, const Value& self, const Arg
 absl::StatusOr<Value> LastFilter(Machine& machine, const Value& self, const Arguments& arguments);
 absl::StatusOr<Value> ListFilter(Machine& machine, const Value& self, const Arguments& arguments);
 absl::StatusOr<Value> ItemsFilter(Machine& machine, const Value& self, const Arguments& arguments);
+absl::StatusOr<Value> BatchFilter(Machine& machine, const Value& self, const Arguments& arguments);
+absl::StatusOr<Value> SliceFilter(Machine& machine, const Value& self, const Arguments& arguments);
+absl::StatusOr<Value> GroupByFilter(Machine& machine, const Value& self,
+                                    const Arguments& arguments);
 
 }  // namespace shoal::text::jinja

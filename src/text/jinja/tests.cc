@@ -94,6 +94,18 @@ absl::StatusOr<bool> IsCase(Machine& machine, const Value& self, const Arguments
   return text.str() == same.str() && text.str() != other.str();
 }
 
+template <auto kFind>
+absl::StatusOr<bool> Names(Machine&, const Value& self, const Arguments&) {
+  return self.is(Kind::kString) && kFind(self.str()) != nullptr;
+}
+
+// An undefined value could be called as well, to say that it is undefined.
+absl::StatusOr<bool> IsCallable(Machine&, const Value& self, const Arguments&) {
+  return self.is(Kind::kCallable) || self.is(Kind::kUndefined);
+}
+
+absl::StatusOr<bool> IsNever(Machine&, const Value&, const Arguments&) { return false; }
+
 constexpr Test kTests[] = {
     {"defined", 0, IsNotKind<Kind::kUndefined>},
     {"undefined", 0, IsKind<Kind::kUndefined>},
@@ -108,7 +120,7 @@ constexpr Test kTests[] = {
     {"boolean", 0, IsKind<Kind::kBool>},
     {"true", 0, IsBoolean<true>},
     {"false", 0, IsBoolean<false>},
-    {"callable", 0, IsKind<Kind::kCallable>},
+    {"callable", 0, IsCallable},
     {"sameas", 1, IsSame},
     {"odd", 0, IsOdd<true>},
     {"even", 0, IsOdd<false>},
@@ -129,6 +141,9 @@ constexpr Test kTests[] = {
     {"ge", 1, Compares<GreaterOrEqual>},
     {">=", 1, Compares<GreaterOrEqual>},
     {"in", 1, Compares<Within>},
+    {"filter", 0, Names<FindFilter>},
+    {"test", 0, Names<FindTest>},
+    {"escaped", 0, IsNever},
     {"lower", 0, IsCase<Case::kLower>},
     {"upper", 0, IsCase<Case::kUpper>},
 };

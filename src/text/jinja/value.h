@@ -92,12 +92,14 @@ struct Value {
 struct List {
   std::vector<Value> items;
   bool tuple = false;
+  bool group = false;  // of groupby: has "grouper" and "list" as well
 };
 
 // Keeps insertion order. Keys are strings, or other scalars found by scanning.
 struct Dict {
   std::vector<std::pair<Value, Value>> entries;
   absl::flat_hash_map<absl::string_view, size_t> index;  // of string keys
+  const Callable* call = nullptr;                        // of recursive loops: "loop(children)"
 
   const Value* Find(absl::string_view key) const;
   const Value* Find(const Value& key) const;
@@ -106,14 +108,17 @@ struct Dict {
 
 struct Expr;
 struct Node;
+struct Scope;
 
-// Something that can be called: a global function, a method bound to a value, or a macro.
+// Something that can be called: a global function, a method bound to a value, a macro, or what a
+// loop offers.
 struct Callable {
-  enum class Type { kFunction, kMethod, kMacro };
+  enum class Type { kFunction, kMethod, kMacro, kCycle, kChanged, kLoop };
   Type type = Type::kFunction;
   std::string name;
-  Value self;                   // of methods
-  const Node* macro = nullptr;  // of macros
+  Value self;                       // of methods; of what a loop offers: the loop
+  const Node* macro = nullptr;      // of macros; of kLoop: the loop
+  std::vector<Scope*> scopes = {};  // what its body sees beside the outermost scope
 };
 
 // Owns what one rendering creates, up to a budget. Not thread-safe.

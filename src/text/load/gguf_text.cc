@@ -189,6 +189,12 @@ absl::StatusOr<TextModel> Load(const gguf::GgufFile& file) {
   if (!definition.eos.empty()) model.eos_token = definition.tokens[definition.eos[0]].spelling;
   if (file.Find("tokenizer.chat_template") != nullptr) {
     SHOAL_ASSIGN_OR_RETURN(model.chat_template, file.GetString("tokenizer.chat_template"));
+    for (const char* name : {"rag", "tool_use"}) {
+      const std::string key = absl::StrCat("tokenizer.chat_template.", name);
+      if (file.Find(key) == nullptr) continue;
+      SHOAL_ASSIGN_OR_RETURN(std::string source, file.GetString(key));
+      model.named_templates.push_back({.name = name, .source = std::move(source)});
+    }
   }
   SHOAL_ASSIGN_OR_RETURN(model.tokenizer, BuildTokenizer(std::move(definition)));
   return model;

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
+#include "text/load/hf_chat_templates.h"
 #include "text/load/hf_vocabulary.h"
 #include "text/load/json_file.h"
 #include "text/tokenizer_definition.h"
@@ -110,22 +111,6 @@ absl::StatusOr<std::vector<int32_t>> ReadEosIds(const json& generation) {
   return ids;
 }
 
-absl::StatusOr<std::string> ReadChatTemplate(const json& config) {
-  const json value = config.value("chat_template", json());
-  if (value.is_null()) return std::string();
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_array()) {
-    for (const json& entry : value) {
-      if (entry.is_object() && entry.value("name", json()) == "default" &&
-          entry.value("template", json()).is_string()) {
-        return entry["template"].get<std::string>();
-      }
-    }
-  }
-  return absl::InvalidArgumentError(
-      "chat_template is neither a string nor a list with a template named 'default'");
-}
-
 bool AddsPrefixSpace(const TokenizerDefinition& definition) {
   return std::any_of(definition.pre_tokenizer.begin(), definition.pre_tokenizer.end(),
                      [](const PreTokenizerStep& step) {
@@ -191,15 +176,7 @@ absl::StatusOr<TextModel> LoadHuggingFaceDirectory(const std::string& path) {
   SHOAL_RETURN_IF_ERROR(
       Annotate(ApplyConfig(config, map, generation, found.appends_eos, &found.definition, &model),
                config_path));
-  SHOAL_ASSIGN_OR_RETURN(const std::optional<std::string> jinja,
-                         ReadFileIfPresent(path + "/chat_template.jinja"));
-  if (jinja) {
-    model.chat_template = *jinja;
-  } else {
-    auto chat_template = ReadChatTemplate(config);
-    if (!chat_template.ok()) return Annotate(chat_template.status(), config_path);
-    model.chat_template = *std::move(chat_template);
-  }
+  SHOAL_RETURN_IF_ERROR(LoadChatTemplates(path, config, &model));
   auto tokenizer = BuildTokenizer(std::move(found.definition));
   if (!tokenizer.ok()) return Annotate(tokenizer.status(), found.path);
   model.tokenizer = *std::move(tokenizer);
