@@ -9,7 +9,7 @@ preset=${1:?asan or tsan}
 # What is left out of a folder, or the only part of it, as a filter of GoogleTest.
 declare -A filter
 case "$preset" in
-  asan) folders=(base text scheduler kernels parallel model worker router app) ;;
+  asan) folders=(base text scheduler kernels parallel model worker) ;;
   tsan)
     # The folders with threads. The other tests of kernels are of arithmetic, and speed says
     # nothing here.
