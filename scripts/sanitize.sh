@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds and runs the tests of some folders under a sanitizer preset.
-#   scripts/sanitize.sh asan|tsan
+#   scripts/sanitize.sh asan|tsan [FOLDER...]     default: all folders that the preset covers
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset=${1:?asan or tsan}
+shift
 # What is left out of a folder, or the only part of it, as a filter of GoogleTest.
 declare -A filter
 case "$preset" in
@@ -20,6 +21,7 @@ case "$preset" in
   *) echo "sanitize: unknown preset '$preset'" >&2; exit 2 ;;
 esac
 
+if [ $# -gt 0 ]; then folders=("$@"); fi
 cmake --preset "$preset" >/dev/null
 targets=()
 for folder in "${folders[@]}"; do targets+=("${folder}_tests"); done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Long runs that CI only samples: the whole product of the exactness matrix, and the seeded
-# simulations and concurrency tests over and over in shuffled order. Takes hours; stops at the first
+# Long runs that CI only samples: the whole product of the exactness matrix, the router under the
+# sanitizers, and the seeded simulations and concurrency tests over and over in shuffled order. Takes hours; stops at the first
 # failure. Needs scripts/setup.sh and a build with tests (scripts/test.sh makes one).
 #   scripts/soak.sh [REPEATS]      repeats of the seeded tests (default 20)
 set -euo pipefail
@@ -15,6 +15,9 @@ cmake --build build/release
 if [ -f models/SmolLM2-135M-Instruct.Q4_1.gguf ]; then
   export SHOAL_TEST_MODEL=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf
 fi
+echo "== sanitizers of the router and the commands"
+scripts/sanitize.sh tsan router
+scripts/sanitize.sh asan router app
 for folder in base scheduler worker router; do
   echo "== $folder, $repeats times"
   "build/release/${folder}_tests" --gtest_repeat="$repeats" --gtest_shuffle --gtest_brief=1 \
