@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Long runs that CI only samples: the whole product of the exactness matrix, the router under the
-# sanitizers, and the seeded simulations and concurrency tests over and over in shuffled order. Takes hours; stops at the first
-# failure. Needs scripts/setup.sh and a build with tests (scripts/test.sh makes one).
+# sanitizers, and the seeded simulations and concurrency tests over and over in shuffled order.
+# Takes hours; stops at the first failure. Needs scripts/setup.sh and a build with tests
+# (scripts/test.sh makes one).
 #   scripts/soak.sh [REPEATS]      repeats of the seeded tests (default 20)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
