@@ -222,8 +222,12 @@ def write_gguf(path, config, model, file_type, quantisation):
         if rows.ndim == 1:
             writer.add_tensor(gguf_name(name), rows)
             continue
-        # As files in the wild do, the embedding keeps more bits than the layers.
+        # As files in the wild do, the embedding keeps more bits than the layers, and v and down
+        # more than the rest of a Q4_K_M file.
         kind = gguf.GGMLQuantizationType.Q8_0 if "embed_tokens" in name else quantisation
+        if file_type == gguf.LlamaFileType.MOSTLY_Q4_K_M and (
+                "v_proj" in name or "down_proj" in name):
+            kind = gguf.GGMLQuantizationType.Q6_K
         writer.add_tensor(gguf_name(name), quantise(rows, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
