@@ -64,20 +64,20 @@ TEST_F(BoundModel, TakesEveryTensorOfALayerByItsName) {
   for (size_t i = 0; i < weights_.layers.size(); ++i) {
     const LayerWeights& layer = weights_.layers[i];
     const std::string prefix = absl::StrCat("model.layers.", i, ".");
-    EXPECT_EQ(layer.attention_norm.data, DataOf(prefix + "input_layernorm.weight"));
-    EXPECT_EQ(layer.mlp_norm.data, DataOf(prefix + "post_attention_layernorm.weight"));
-    const auto expect = [&](const LinearWeights& linear, const std::string& name) {
-      EXPECT_EQ(linear.weight.data, DataOf(prefix + name + ".weight")) << name;
-      ASSERT_TRUE(linear.bias.has_value()) << name;
-      EXPECT_EQ(linear.bias->data, DataOf(prefix + name + ".bias")) << name;
+    EXPECT_EQ(layer.attention_norm.weight.data, DataOf(prefix + "input_layernorm.weight"));
+    EXPECT_EQ(layer.mlp_norm.weight.data, DataOf(prefix + "post_attention_layernorm.weight"));
+    const auto expect = [&](const LinearWeights& linear, const std::vector<std::string>& names) {
+      ASSERT_EQ(linear.parts.size(), names.size());
+      ASSERT_EQ(linear.bias.size(), names.size());
+      for (size_t k = 0; k < names.size(); ++k) {
+        EXPECT_EQ(linear.parts[k].data, DataOf(prefix + names[k] + ".weight")) << names[k];
+        EXPECT_EQ(linear.bias[k].data, DataOf(prefix + names[k] + ".bias")) << names[k];
+      }
     };
-    expect(layer.q, "self_attn.q_proj");
-    expect(layer.k, "self_attn.k_proj");
-    expect(layer.v, "self_attn.v_proj");
-    expect(layer.o, "self_attn.o_proj");
-    expect(layer.gate, "mlp.gate_proj");
-    expect(layer.up, "mlp.up_proj");
-    expect(layer.down, "mlp.down_proj");
+    expect(layer.qkv, {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"});
+    expect(layer.o, {"self_attn.o_proj"});
+    expect(layer.gate_up, {"mlp.gate_proj", "mlp.up_proj"});
+    expect(layer.down, {"mlp.down_proj"});
   }
 }
 
