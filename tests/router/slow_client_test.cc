@@ -129,6 +129,10 @@ TEST_F(SlowClient, LosesTheConnectionItHasLeftUnusedLongestWhenAllAreTaken) {
   busy.Post(kChat, Chat());
   const v1::Submit submit = worker.AwaitSubmit();
   RawClient used(http()), silent(http()), fragment(http());
+  for (RawClient* client : {&used, &silent, &fragment}) {  // so that all three are accepted
+    client->Get("/health");
+    EXPECT_EQ(client->Read().status, 200);
+  }
   fragment.Send("GET /hea");
   silent.Send("\r\n");
   used.Get("/health");  // of the three it has now waited least
