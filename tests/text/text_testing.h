@@ -2,6 +2,7 @@
 // Helpers of the text tests: the committed golden files, and temporary model directories.
 #pragma once
 
+#include <time.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -19,6 +20,13 @@ namespace shoal::text {
 
 inline std::string GoldenPath(const std::string& name) {
   return (std::filesystem::path(SHOAL_SOURCE_DIR) / "tests/golden/text" / name).string();
+}
+
+// CPU time of this thread: what is measured does not depend on what else the machine does.
+inline double ThreadSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 inline std::string ReadGolden(const std::string& name) {
