@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Long runs that CI only samples: the whole product of the exactness matrix, the router under the
-# sanitizers, and the seeded simulations and concurrency tests over and over in shuffled order.
-# Takes hours; stops at the first failure. Needs scripts/setup.sh and a build with tests
-# (scripts/test.sh makes one).
+# Long runs that CI only samples: the whole product of the exactness matrix, ThreadSanitizer, the
+# router under AddressSanitizer, and the seeded simulations and concurrency tests over and over in
+# shuffled order. Takes hours; stops at the first failure. Needs scripts/setup.sh and a build with
+# tests (scripts/test.sh makes one).
 #   scripts/soak.sh [REPEATS]      repeats of the seeded tests (default 20)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,8 +16,8 @@ cmake --build build/release
 if [ -f models/SmolLM2-135M-Instruct.Q4_1.gguf ]; then
   export SHOAL_TEST_MODEL=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf
 fi
-echo "== sanitizers of the router and the commands"
-scripts/sanitize.sh tsan router
+echo "== sanitizers"
+scripts/sanitize.sh tsan
 scripts/sanitize.sh asan router app
 for folder in base scheduler worker router; do
   echo "== $folder, $repeats times"

@@ -31,8 +31,6 @@ fi
 if [ "$quick" = 0 ]; then
   step "address and undefined-behaviour sanitizers"
   scripts/sanitize.sh asan
-  step "thread sanitizer"
-  scripts/sanitize.sh tsan base kernels parallel worker  # scripts/soak.sh runs the router too
 fi
 
 step "tests"
