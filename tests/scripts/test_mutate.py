@@ -11,8 +11,8 @@ import mutate  # noqa: E402
 
 FAULT = {
     "name": "two-bos",
-    "file": "src/text/bpe/bpe_tokenizer.cc",
-    "find": "absl::StatusOr<std::shared_ptr<const Tokenizer>> BuildBpeTokenizer(",
+    "file": "src/text/pipeline/pipeline_tokenizer.cc",
+    "find": "work.tokens[0] != *definition_.bos",
     "replace": "",
     "target": "text_tests",
     "test": "TokensTest.ThereIsExactlyOneBos:Models/GoldenTokenizer.DecodingUndoesEncoding/*",
