@@ -12,7 +12,7 @@
 namespace shoal::model::testing {
 namespace {
 
-ModelSpec Good() {
+DecoderShape GoodShape() {
   DecoderShape shape;
   shape.family = "llama";
   shape.name = "good";
@@ -26,8 +26,10 @@ ModelSpec Good() {
   shape.context = 512;
   shape.norm_eps = 1e-5;
   shape.rope.rotary_dim = 16;
-  return MakeSpec(shape);
+  return shape;
 }
+
+ModelSpec Good() { return MakeSpec(GoodShape()); }
 
 TEST(ModelSpec, OfAUniformStackIsValidAndHasOneKvGroup) {
   const ModelSpec spec = Good();
@@ -54,18 +56,9 @@ TEST(ModelSpec, CountsKvBytesOverGroupsOfDifferentShape) {
 }
 
 TEST(ModelSpec, PutsSlidingLayersInAGroupOfTheirOwn) {
-  DecoderShape shape;
+  DecoderShape shape = GoodShape();
   shape.family = "gemma3";
-  shape.vocab_size = 100;
-  shape.hidden = 64;
   shape.layers = 4;
-  shape.query_heads = 4;
-  shape.kv_heads = 2;
-  shape.head_dim = 16;
-  shape.intermediate = 96;
-  shape.context = 512;
-  shape.norm_eps = 1e-5;
-  shape.rope.rotary_dim = 16;
   shape.window = 32;
   shape.slides = {true, false, true, true};
   const ModelSpec mixed = MakeSpec(shape);
